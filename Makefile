@@ -1,0 +1,55 @@
+# Every target first makes .venv, if it is not there or not up to date. `make help` lists them.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+# The reader's own Jupyter and matplotlib settings must not change what the notebooks print.
+unexport JUPYTER_PATH MPLBACKEND MATPLOTLIBRC
+export IPYTHONDIR := $(CURDIR)/tools/ipython
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help env figures test lab bench refresh lock clean distclean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+env: .venv/ready ## make .venv from requirements.lock, and nothing else
+
+figures: .venv/ready ## run every notebook and regenerate every figure and its data
+	$(BIN)/python tools/notebooks.py run
+
+test: export LDPCASH_FIGURES := $(CURDIR)/build/test-figures
+test: .venv/ready ## lint, types, unit tests with coverage, and nbval over every notebook
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest --cov
+	$(BIN)/pytest --nbval --nbval-current-env notebooks
+
+lab: .venv/ready ## open JupyterLab on the notebooks
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+bench: export OPENBLAS_NUM_THREADS := 1
+bench: .venv/ready ## measure the decoders' speed beside a matrix product
+	$(BIN)/python tools/bench.py
+
+refresh: .venv/ready ## run the notebooks and keep their outputs in notebooks/
+	$(BIN)/python tools/notebooks.py refresh
+
+lock: .venv/ready ## pin the newest versions of requirements.in in requirements.lock
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --upgrade --universal \
+	  --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	  requirements.in --output-file requirements.lock
+
+clean: ## remove what the targets wrote, but not .venv and not figures/
+	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis lib/*.egg-info
+	find lib tests tools notebooks -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
+
+distclean: clean ## remove .venv too
+	rm -rf .venv
+
+.venv/ready: requirements.lock pyproject.toml tools/env.py
+	@command -v $(PYTHON) >/dev/null || \
+	  { echo "make env: there is no $(PYTHON) here, and Python 3.11 or newer is needed." >&2; exit 1; }
+	@$(PYTHON) tools/env.py

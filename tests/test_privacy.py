@@ -1,0 +1,131 @@
+"""Calibration against 50-digit arithmetic and against Google's dp_accounting."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from dp_accounting.pld import common, privacy_loss_mechanism
+
+from ldpcash import (
+    gaussian_delta,
+    gaussian_sigma,
+    keep_probability,
+    response_epsilon,
+    response_scale,
+)
+
+EPSILONS = [1e-6, 3e-5, 1e-3, 0.03, 0.1, 0.5, 1.0, 1.5, 3.0, 10.0, 33.0, 100.0]
+DELTAS = [1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.3, 0.5]
+
+
+@pytest.fixture(autouse=True)
+def fifty_digits():
+    # Near epsilon = 1e-6 the two terms of delta agree in 20 digits: 80 leave more than 50.
+    with mp.workdps(80):
+        yield
+
+
+def reference_delta(epsilon, sigma, sensitivity):
+    """Balle and Wang (2018), Theorem 8, as it stands."""
+    a = mp.mpf(sensitivity) / (2 * mp.mpf(sigma))
+    b = mp.mpf(epsilon) * mp.mpf(sigma) / mp.mpf(sensitivity)
+    return mp.ncdf(a - b) - mp.exp(mp.mpf(epsilon)) * mp.ncdf(-a - b)
+
+
+def reference_sigma(epsilon, delta, near):
+    def excess(log_sigma):
+        return mp.log(reference_delta(epsilon, mp.exp(log_sigma), 1)) - mp.log(mp.mpf(delta))
+
+    return mp.exp(mp.findroot(excess, mp.log(mp.mpf(near))))
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("delta", DELTAS)
+def test_sigma_is_the_smallest_safe_one(epsilon, delta):
+    sigma = gaussian_sigma(epsilon, delta, 1.0)
+    assert reference_delta(epsilon, sigma, 1.0) <= mp.mpf(delta)  # never under-noised
+    assert abs(sigma / reference_sigma(epsilon, delta, sigma) - 1) <= 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [0.0, *EPSILONS])
+@pytest.mark.parametrize("sigma", [0.02, 0.1, 0.3, 1.0, 2.0, 2.1, 5.0, 100.0, 1e6])
+def test_delta_over_all_scales(epsilon, sigma):
+    exact = reference_delta(epsilon, sigma, 1.0)
+    if exact > mp.mpf("1e-300"):
+        assert abs(gaussian_delta(epsilon, sigma, 1.0) / exact - 1) <= 1e-12
+    else:
+        assert gaussian_delta(epsilon, sigma, 1.0) <= 1e-299
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("delta", DELTAS)
+def test_delta_inverts_sigma(epsilon, delta):
+    sigma = gaussian_sigma(epsilon, delta, 2.0)
+    assert gaussian_delta(epsilon, sigma, 2.0) == pytest.approx(delta, rel=1e-10)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-4, 1e-2])
+def test_sigma_against_dp_accounting(epsilon, delta):
+    promise = common.DifferentialPrivacyParameters(epsilon, delta)
+    theirs = privacy_loss_mechanism.GaussianPrivacyLoss.from_privacy_guarantee(promise, 2.0)
+    assert gaussian_sigma(epsilon, delta, 2.0) == pytest.approx(
+        theirs.standard_deviation, rel=1e-6
+    )
+
+
+def test_noise_is_proportional_to_sensitivity():
+    assert gaussian_sigma(1.0, 1e-4, 2.0) == pytest.approx(2 * gaussian_sigma(1.0, 1e-4, 1.0))
+
+
+def test_result_is_a_plain_float():
+    assert type(gaussian_sigma(1.0, 1e-4, 2.0)) is float
+    assert type(gaussian_delta(1.0, 2.0, 2.0)) is float
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan])
+def test_bad_arguments(bad):
+    for attempt, name in [
+        (lambda: gaussian_sigma(bad, 1e-4, 2.0), "epsilon"),
+        (lambda: gaussian_sigma(1.0, 1e-4, bad), "sensitivity"),
+        (lambda: gaussian_delta(1.0, bad, 2.0), "sigma"),
+        (lambda: gaussian_delta(1.0, 1.0, bad), "sensitivity"),
+        (lambda: keep_probability(bad), "epsilon"),
+        (lambda: response_scale(bad), "epsilon"),
+    ]:
+        with pytest.raises(ValueError, match=f"{name} = .*positive"):
+            attempt()
+    if bad != 0:
+        with pytest.raises(ValueError, match="epsilon = .*from 0"):
+            gaussian_delta(bad, 1.0, 2.0)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0, math.nan])
+def test_bad_delta(delta):
+    with pytest.raises(ValueError, match=r"delta = .*between 0 and 1"):
+        gaussian_sigma(1.0, delta, 2.0)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.1, *np.linspace(0.2, 12, 60), 37.0, 100.0, 1e4])
+def test_randomized_response_never_leaks_more_than_epsilon(epsilon):
+    keep = mp.mpf(keep_probability(epsilon))
+    loss = mp.log(keep / (1 - keep))
+    assert loss <= mp.mpf(epsilon)
+    if epsilon <= 12:
+        assert loss == pytest.approx(epsilon, rel=1e-9)
+    assert response_epsilon(float(keep)) == pytest.approx(float(loss), rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 5.0, 50.0])
+def test_response_scale_makes_the_sign_unbiased(epsilon):
+    exact = (mp.exp(epsilon) + 1) / (mp.exp(epsilon) - 1)
+    assert response_scale(epsilon) == pytest.approx(float(exact), rel=1e-14)
+    if epsilon > 1e-3:  # below, rounding the probability down shows
+        assert response_scale(epsilon) * (2 * keep_probability(epsilon) - 1) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("keep", [0.49, 1.0, 1.5, math.nan])
+def test_bad_keep(keep):
+    with pytest.raises(ValueError, match="keep = "):
+        response_epsilon(keep)
