@@ -56,11 +56,11 @@ class TestEncoding:
 
     @pytest.mark.parametrize("bad", [2, -1, 0.5, np.nan, 255])
     def test_refuses_what_is_not_a_bit(self, bad):
-        with pytest.raises(ValueError, match="bits holds .*only 0 and 1"):
+        with pytest.raises(ValueError, match=r"bits holds .*only 0 and 1"):
             PolarCode.construct(8, 3).encode([0, bad, 1])
 
     def test_refuses_a_uint8_that_is_not_a_bit(self):
-        with pytest.raises(ValueError, match="bits holds .*2.*only 0 and 1"):
+        with pytest.raises(ValueError, match=r"bits holds .*2.*only 0 and 1"):
             as_bits("bits", np.array([0, 2], dtype=np.uint8), 2)
 
     @pytest.mark.parametrize("bits", [[0, 1], 1, [[0, 1, 0, 1]]])

@@ -17,11 +17,12 @@ is -2 M up to a constant common to all paths. Undecided bits are free to agree, 
 lanes hold LLRs r the score is ``base + sum |r|``, where ``base`` depends on decided bits alone. A
 child that is frozen or a repetition therefore needs no LLRs of its own: deciding it turns the
 parent's halves a, b into b + a or b - a, and the sum of absolute values tells the new score. With
-``exact=True`` the same holds with 2 log(2 cosh(r / 2)) in place of |r|.
+``exact=True`` the same holds with 2 log cosh(r / 2) in place of |r|.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -109,15 +110,17 @@ class SCLDecoder:
 
     def _metric(self, codewords: Bits, llr: Real) -> NDArray[np.float64]:
         """Metrics of complete paths: ``(frames, L, n)`` bits, ``(frames, n)`` LLRs."""
-        agreement = np.where(codewords, -1.0, 1.0) * llr[:, None, :]
-        penalty = np.maximum(-agreement, 0)
+        llr = llr.astype(np.float64).T
+        llr = llr[:, None]  # (n, 1, frames)
+        disagreement = np.maximum(np.where(codewords.T, llr, -llr), 0)
+        metric = _sum_halves(disagreement).T
         if self.exact:
-            penalty += _log1p_exp_minus(np.abs(agreement))
-        return np.asarray(_sum_halves(np.moveaxis(penalty, -1, 0)))
+            metric += _sum_halves(_log1p_exp_minus(np.abs(llr))).T
+        return metric
 
     def _decode_chunk(self, llr: Real, best_only: bool) -> Bits:
         """``(frames, n)`` LLRs to ``(frames, paths, k)`` bits."""
-        llr = _tamed(llr.astype(np.float64)) if self.exact else _tamed(llr, rescale=True)
+        llr = _tamed(llr.astype(np.float64) if self.exact else llr, rescale=True)
         while llr.shape[1] > self._length:
             half = llr.shape[1] // 2
             llr = llr[:, :half] + llr[:, half:]
@@ -335,19 +338,24 @@ class _ListSearch:
         if llr.shape[1] == self.frames:
             return np.zeros(self.frames, llr.dtype)
         size = np.abs(llr)
-        if self.exact:
-            size += 2 * _log1p_exp_minus(size)
-        return _sum_halves(size)
+        return _sum_halves(2 * _log_cosh_half(size) if self.exact else size)
 
     def llr_of_xor(self, a: Real, b: Real) -> Real:
-        """LLR of the sum of two bits: sign(a b) min(|a|, |b|), or box-plus if exact."""
+        """LLR of the sum of two bits: sign(a b) min(|a|, |b|), or box-plus if exact.
+
+        Box-plus is log cosh((a + b) / 2) - log cosh((a - b) / 2), written so as not to cancel.
+        """
         low = np.minimum(a, b)
         high = np.maximum(a, b)
-        result = np.maximum(low, np.negative(high, out=high), out=low)
-        if self.exact:
-            result += _log1p_exp_minus(np.abs(a + b))
-            result -= _log1p_exp_minus(np.abs(a - b))
-        return result
+        min_sum = np.maximum(low, np.negative(high, out=high), out=low)
+        if not self.exact:
+            return min_sum
+        plus, minus = np.abs(a + b), np.abs(a - b)
+        return np.where(
+            plus + minus < 1,
+            _log_cosh_half(plus) - _log_cosh_half(minus),
+            min_sum + (_log1p_exp_minus(plus) - _log1p_exp_minus(minus)),
+        )
 
     def branch(self, a: Real, b: Real) -> Real:
         """Two lanes for each: path p becomes path 2p, with b + a, and path 2p + 1, with b - a."""
@@ -409,21 +417,35 @@ def _sum_halves(values: Real) -> Real:
     return values[0]
 
 
+# For box-plus. NumPy's own exp and log differ between CPUs in the last digit; these do not.
+
+
 def _log1p_exp_minus(x: Real) -> Real:
     """log(1 + exp(-x)) for x >= 0, to 15 digits.
 
-    NumPy's own exp and log differ between CPUs in the last digit, these steps do not:
     exp(-x) = 2**q exp(r) with |r| <= log(2) / 2, and log(1 + z) = 2 artanh(z / (2 + z)).
     """
     x = np.minimum(x, 700.0)  # exp(-x) is then below anything it is added to
     q = np.rint(x * -1.4426950408889634)
-    r = -x - q * 0.693147180369123816490 - q * 1.90821492927058770002e-10
-    z = np.ldexp(_horner(_EXP_SERIES, r), q.astype(np.int32))
+    r = -x - q * 0.693147180369123816490 - q * 1.90821492927058770002e-10  # log 2 in two parts
+    return _log1p(np.ldexp(_series(_EXP, r), q.astype(np.int32)))
+
+
+def _log_cosh_half(x: Real) -> Real:
+    """log cosh(x / 2) for x >= 0, to 15 digits however small x is."""
+    y = np.minimum(x, 1.0) / 2
+    small = _log1p(y * y * _series(_COSH_MINUS_1, y * y))
+    return np.where(x < 1, small, x / 2 + (_log1p_exp_minus(x) - 0.6931471805599453))
+
+
+def _log1p(z: Real) -> Real:
+    """log(1 + z) for 0 <= z <= 1."""
     w = z / (2 + z)
-    return 2 * w * _horner(_ARTANH_SERIES, w * w)
+    return 2 * w * _series(_ARTANH, w * w)
 
 
-def _horner(coefficients: list[float], x: Real) -> Real:
+def _series(coefficients: list[float], x: Real) -> Real:
+    """The sum of coefficients[i] * x**i, by Horner's rule."""
     total = np.full_like(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         total *= x
@@ -431,5 +453,6 @@ def _horner(coefficients: list[float], x: Real) -> Real:
     return total
 
 
-_EXP_SERIES = [float(1 / np.prod(np.arange(1.0, i + 1))) for i in range(14)]
-_ARTANH_SERIES = [1 / (2 * i + 1) for i in range(17)]
+_EXP = [1 / math.factorial(i) for i in range(14)]
+_COSH_MINUS_1 = [1 / math.factorial(2 * i + 2) for i in range(8)]
+_ARTANH = [1 / (2 * i + 1) for i in range(17)]
