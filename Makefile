@@ -49,7 +49,7 @@ clean: ## remove what the targets wrote, but not .venv and not figures/
 distclean: clean ## remove .venv too
 	rm -rf .venv
 
-.venv/ready: requirements.lock pyproject.toml tools/env.py
+.venv/ready: requirements.lock tools/env.py
 	@command -v $(PYTHON) >/dev/null || \
 	  { echo "make env: there is no $(PYTHON) here, and Python 3.11 or newer is needed." >&2; exit 1; }
 	@$(PYTHON) tools/env.py

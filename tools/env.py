@@ -51,12 +51,10 @@ def check_python(version, executable):
 
 
 def fingerprint():
-    """What the environment depends on: the lock, the package's build settings, the Python."""
-    digest = hashlib.sha256(sys.version.encode())
-    for name in ("requirements.lock", "pyproject.toml"):
-        with open(os.path.join(ROOT, name), "rb") as file:
-            digest.update(file.read())
-    digest.update(ROOT.encode())  # a moved folder breaks a virtual environment
+    """What the environment depends on: the lock, the Python, and the folder, which it refers to."""
+    digest = hashlib.sha256((sys.version + ROOT).encode())
+    with open(LOCK, "rb") as file:
+        digest.update(file.read())
     return digest.hexdigest()
 
 

@@ -34,8 +34,8 @@ def main(arguments=None):
     names = options.notebooks or sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
     values = yaml.safe_load(options.parameters.read_text()) if options.parameters else {}
     try:
-        for name in values:
-            check_parameters(name, values[name])
+        for name in {*names, *values}:
+            check_parameters(name, values.get(name, {}))
         for number, name in enumerate(names, start=1):
             print(f"[{number}/{len(names)}] {name}", flush=True)
             executed = execute(name, values.get(name, {}))
@@ -80,14 +80,28 @@ def execute(name, values):
 
 
 def without_traces(notebook):
-    """The notebook without the times and tags that papermill adds to each run."""
+    """The notebook without what differs from run to run: times, tags, and how prints were split."""
     notebook.metadata.pop("papermill", None)
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
             cell.metadata.pop(key, None)
         if not cell.metadata.get("tags"):
             cell.metadata.pop("tags", None)
+        if cell.cell_type == "code":
+            cell.outputs = joined(cell.outputs)
     return notebook
+
+
+def joined(outputs):
+    """Outputs with neighbouring prints to the same stream made one."""
+    result = []
+    for output in outputs:
+        previous = result[-1] if result else {}
+        if output.output_type == "stream" and previous.get("name") == output.name:
+            previous.text += output.text
+        else:
+            result.append(output)
+    return result
 
 
 if __name__ == "__main__":

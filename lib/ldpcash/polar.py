@@ -81,19 +81,11 @@ class PolarCode:
         >>> PolarCode.construct(64, 8)
         PolarCode(64, [31, 47, 55, 59, 60, 61, 62, 63])
         """
-        if method not in RELIABILITIES:
-            raise ValueError(f"method = {method!r}: choose one of {', '.join(RELIABILITIES)}")
         _check_length(n)
         if not 1 <= k <= n:
             raise ValueError(f"k = {k!r}: needs a whole number from 1 to n = {n}")
-        if design_sigma is None:
-            design_sigma = 1.0
-        elif method not in ("ga", "bhattacharyya"):
-            raise ValueError(f"design_sigma = {design_sigma!r}: the {method!r} rule has no channel")
-        if not 0 < design_sigma < np.inf:
-            raise ValueError(f"design_sigma = {design_sigma!r}: needs a positive number")
-        reliability = RELIABILITIES[method](n.bit_length() - 1, design_sigma)
-        return cls(n, np.argsort(reliability, kind="stable")[n - k :])
+        order = np.argsort(reliability(n, method, design_sigma), kind="stable")
+        return cls(n, order[n - k :])
 
     def encode(self, bits: ArrayLike) -> Bits:
         """Codewords of items: ``(..., k)`` bits to ``(..., n)`` bits, by m rounds of butterflies.
@@ -214,7 +206,28 @@ def polar_transform(u: Bits) -> Bits:
     return u
 
 
-# Constructions: (m, sigma) -> one number for each of the n = 2**m indices, larger is better.
+def reliability(n: int, method: str = "pw", design_sigma: float | None = None) -> Floats:
+    """How good each of the n synthetic channels is, by one of the rules of `PolarCode.construct`.
+
+    Returns ``(n,)`` numbers, larger for better channels: "pw", the weight; "ga", the log of the
+    mean LLR; "bhattacharyya", log((1 - Z) / Z); "rm", the log2 of the row's weight.
+
+    >>> reliability(4, "rm")
+    array([0., 1., 1., 2.])
+    """
+    _check_length(n)
+    if method not in _RULES:
+        raise ValueError(f"method = {method!r}: choose one of {', '.join(_RULES)}")
+    if design_sigma is None:
+        design_sigma = 1.0
+    elif method not in ("ga", "bhattacharyya"):
+        raise ValueError(f"design_sigma = {design_sigma!r}: the {method!r} rule has no channel")
+    if not 0 < design_sigma < np.inf:
+        raise ValueError(f"design_sigma = {design_sigma!r}: needs a positive number")
+    return _RULES[method](n.bit_length() - 1, design_sigma)
+
+
+# The rules: (m, sigma) to the reliabilities of the 2**m channels.
 
 
 def _polarization_weight(m: int, sigma: float) -> Floats:
@@ -224,7 +237,7 @@ def _polarization_weight(m: int, sigma: float) -> Floats:
 
 
 def _reed_muller(m: int, sigma: float) -> Floats:
-    """Weight of row i of G, 2 to the number of bits set in i."""
+    """Row i of G weighs 2 to the number of bits set in i."""
     return np.bitwise_count(np.arange(2**m)).astype(np.float64)
 
 
@@ -296,7 +309,7 @@ def _log1mexp(x: Floats) -> Floats:
     return np.asarray(np.log(-np.expm1(x)))
 
 
-RELIABILITIES: dict[str, Callable[[int, float], Floats]] = {
+_RULES: dict[str, Callable[[int, float], Floats]] = {
     "pw": _polarization_weight,
     "ga": _gaussian_approximation,
     "bhattacharyya": _bhattacharyya,
