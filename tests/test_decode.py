@@ -108,6 +108,15 @@ class TestAgainstTextbook:
 
 
 class TestLists:
+    @pytest.mark.parametrize("exact", [False, True])
+    @pytest.mark.parametrize(("n", "k"), [(16, 11), (16, 16), (32, 20), (32, 6)])
+    def test_the_best_of_the_list_is_the_answer(self, n, k, exact):
+        """Few reliable bits and a short list: where shortcuts to the best path would show."""
+        code = PolarCode.construct(n, k)
+        _, llr = received(code, 3000, 1.5, n + k)
+        decoder = SCLDecoder(code, 2, exact)
+        np.testing.assert_array_equal(decoder.decode(llr), decoder.decode_list(llr)[0][:, 0])
+
     @given(codes(max_m=6), st.integers(1, 20), st.booleans(), st.integers(0, 2**32))
     def test_distinct_and_best_first(self, code, list_size, exact, seed):
         _, llr = received(code, 3, 1.5, seed, np.float32)
@@ -185,13 +194,18 @@ class TestMLTies:
         np.testing.assert_array_equal(MLDecoder(code).decode(signs), expected)
         np.testing.assert_array_equal(MLDecoder(code, hard=True).decode(llr), expected)
 
-    @pytest.mark.parametrize(("nudge", "winner"), [(1e-10, 5), (-1e-10, 77), (0.0, 5)])
-    def test_near_ties_are_settled_beyond_float32(self, nudge, winner):
-        """Halfway between two orthogonal codewords, then a step that float32 cannot see."""
-        signs = 1 - 2.0 * BIORTHOGONAL.codebook()[[5, 77]]
-        llr = 0.1 * signs.sum(axis=0) + nudge * (signs[0] - signs[1])
+    @pytest.mark.parametrize("lead", [1e-9, -1e-9, 0.0])
+    def test_near_ties_are_settled_beyond_float32(self, lead):
+        """Two codewords far ahead of all others, one leading by less than float32 can see."""
+        rng = np.random.default_rng(9)
+        first, second = signs = 1 - 2.0 * BIORTHOGONAL.codebook()[[5, 77]]
+        llr = 3 * signs.sum(axis=0) + rng.standard_normal((300, 256))
+        llr = np.round(llr * 2**20) / 2**20  # so that the lead can be made exact
+        apart = np.flatnonzero(first != second)[0]
+        llr[:, apart] -= (llr @ (first - second) - lead) / (first - second)[apart]
         decoded = MLDecoder(BIORTHOGONAL).decode(llr)
-        assert int("".join(map(str, decoded)), 2) == winner
+        winner = 77 if lead < 0 else 5
+        assert (np.packbits(decoded, axis=1) == winner).all()
 
     def test_hard_ignores_zeros(self):
         code = PolarCode(4, [3])

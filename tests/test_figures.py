@@ -23,11 +23,13 @@ def draw():
     return fig
 
 
-def test_the_same_figure_gives_the_same_bytes(folder):
+def test_the_same_figure_gives_the_same_bytes(folder, monkeypatch):
     data = {"x": [1, 2, 3], "y": np.array([1 / 3, 1e-9, 2.0]), "name": ["a", "b, c", "d"]}
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # what matplotlib takes for the date
     figures.save_figure(draw(), "fig9_test", data)
     names = {"fig9_test.svg", "fig9_test.pdf", "fig9_test.png", "data/fig9_test.csv"}
     first = {name: (folder / name).read_bytes() for name in names}
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
     figures.save_figure(draw(), "fig9_test", data)
     assert {path for path in names if (folder / path).read_bytes() == first[path]} == names
     stored = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}

@@ -49,7 +49,7 @@ def test_sigma_is_the_smallest_safe_one(epsilon, delta):
 
 
 @pytest.mark.parametrize("epsilon", [0.0, *EPSILONS])
-@pytest.mark.parametrize("sigma", [0.02, 0.1, 0.3, 1.0, 2.0, 2.1, 5.0, 100.0, 1e6])
+@pytest.mark.parametrize("sigma", [1e-3, 0.02, 0.1, 0.3, 1.0, 2.0, 2.1, 5.0, 100.0, 1e6])
 def test_delta_over_all_scales(epsilon, sigma):
     exact = reference_delta(epsilon, sigma, 1.0)
     if exact > mp.mpf("1e-300"):
