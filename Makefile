@@ -2,6 +2,14 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# In a container one is usually root, which Jupyter wants to be told.
+LAB ?= $(if $(filter 0,$(shell id -u)),--allow-root)
+
+define MAKE_ENV
+command -v $(PYTHON) >/dev/null || \
+{ echo "make env: there is no $(PYTHON) here, and Python 3.11 or newer is needed." >&2; exit 1; }; \
+$(PYTHON) tools/env.py
+endef
 
 # The reader's own Jupyter and matplotlib settings must not change what the notebooks print.
 unexport JUPYTER_PATH MPLBACKEND MATPLOTLIBRC
@@ -14,7 +22,8 @@ export IPYTHONDIR := $(CURDIR)/tools/ipython
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-env: .venv/ready ## make .venv from requirements.lock, and nothing else
+env: ## make .venv from requirements.lock, and nothing else
+	@$(MAKE_ENV)
 
 figures: .venv/ready ## run every notebook and regenerate every figure and its data
 	$(BIN)/python tools/notebooks.py run
@@ -27,8 +36,8 @@ test: .venv/ready ## lint, types, unit tests with coverage, and nbval over every
 	$(BIN)/pytest --cov
 	$(BIN)/pytest --nbval --nbval-current-env notebooks
 
-lab: .venv/ready ## open JupyterLab on the notebooks
-	$(BIN)/jupyter lab --notebook-dir=notebooks
+lab: .venv/ready ## open JupyterLab on the notebooks; LAB="--port 9000" passes options on
+	$(BIN)/jupyter lab --notebook-dir=notebooks $(LAB)
 
 bench: export OPENBLAS_NUM_THREADS := 1
 bench: .venv/ready ## measure the decoders' speed beside a matrix product
@@ -45,11 +54,10 @@ lock: .venv/ready ## pin the newest versions of requirements.in in requirements.
 clean: ## remove what the targets wrote, but not .venv and not figures/
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis lib/*.egg-info
 	find lib tests tools notebooks -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
+	find tools/ipython -mindepth 2 ! -name ipython_kernel_config.py -delete
 
 distclean: clean ## remove .venv too
 	rm -rf .venv
 
 .venv/ready: requirements.lock tools/env.py
-	@command -v $(PYTHON) >/dev/null || \
-	  { echo "make env: there is no $(PYTHON) here, and Python 3.11 or newer is needed." >&2; exit 1; }
-	@$(PYTHON) tools/env.py
+	@$(MAKE_ENV)

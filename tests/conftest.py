@@ -1,6 +1,12 @@
-"""No test writes into figures/: whatever is drawn while testing goes to a folder of its own."""
+"""For all tests: the same random examples every time, and no writing into figures/."""
 
 import os
 import tempfile
 
+from hypothesis import settings
+
 os.environ.setdefault("LDPCASH_FIGURES", tempfile.mkdtemp(prefix="ldpcash-figures-"))
+
+# No deadline: a busy machine is not a failure.
+settings.register_profile("ldpcash", deadline=None, derandomize=True)
+settings.load_profile("ldpcash")

@@ -65,7 +65,7 @@ class TestNoiseless:
 
 
 class TestAgainstTextbook:
-    @settings(deadline=None, max_examples=150)
+    @settings(max_examples=150)
     @given(
         codes(max_m=5),
         st.sampled_from([1, 2, 3, 4, 5, 8, 16]),
@@ -144,7 +144,6 @@ class TestLists:
 
 
 class TestAgainstML:
-    @settings(deadline=None)
     @given(codes(max_m=6, max_k=7), st.integers(0, 2**32))
     def test_a_full_list_is_ml(self, code, seed):
         _, llr = received(code, 20, 1.5, seed)

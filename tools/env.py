@@ -31,6 +31,7 @@ def main():
         wanted = fingerprint()
         if is_ready(wanted):
             os.utime(STAMP, None)  # make compares times: nothing changed but a date
+            say(".venv is up to date")
             return 0
         build(wanted)
     except SetupError as error:
@@ -77,7 +78,10 @@ def build(wanted):
     with open(LOG, "w") as log:
         say("making .venv with Python {}.{}.{}".format(*sys.version_info[:3]))
         if run(log, [sys.executable, "-m", "venv", VENV]) != 0:
-            raise SetupError("Python could not make a virtual environment; see build/env.log.")
+            raise SetupError(
+                "Python could not make a virtual environment (on Debian, install python3-venv);"
+                " see build/env.log."
+            )
         python = os.path.join(VENV, "bin", "python")
         pip = [python, "-m", "pip", "--disable-pip-version-check"]
         say("installing the packages of requirements.lock (half a minute, or two without uv)")
