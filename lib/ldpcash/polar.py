@@ -99,9 +99,10 @@ class PolarCode:
         codewords = np.empty((len(flat), self.n), dtype=np.uint8)
         for start in range(0, len(flat), _FRAMES):
             part = flat[start : start + _FRAMES]
-            u = np.zeros((self.n, len(part)), dtype=np.uint8)
-            u[self.info] = part.T
-            codewords[start : start + _FRAMES] = polar_transform(u).T
+            u = np.zeros((len(part), self.n), dtype=np.uint8)
+            u[:, self.info] = part
+            words = _transform_words(_pack(u), self.n)
+            codewords[start : start + _FRAMES] = _unpack(words, self.n)
         return codewords.reshape(*items.shape[:-1], self.n)
 
     def codebook(self) -> Bits:
@@ -153,10 +154,7 @@ class PolarCode:
 
     def _packed_codewords(self) -> Iterator[NDArray[np.uint64]]:
         """All codewords as rows of 64-bit words, in blocks of at most 2**12."""
-        generator = self.encode(np.eye(self.k, dtype=np.uint8))
-        padded = np.zeros((self.k, max(self.n, 64)), dtype=np.uint8)
-        padded[:, : self.n] = generator
-        rows = np.packbits(padded, axis=1).view(np.uint64)
+        rows = _pack(self.encode(np.eye(self.k, dtype=np.uint8)))
         block = _span(rows[:_BLOCK_BITS])
         for offset in _span(rows[_BLOCK_BITS:]):
             yield block ^ offset
@@ -190,10 +188,42 @@ def as_bits(name: str, values: ArrayLike, width: int) -> Bits:
     return array.astype(np.uint8, copy=False)
 
 
+def _pack(bits: Bits) -> NDArray[np.uint64]:
+    """``(rows, n)`` bits as ``(rows, words)``: bit i is bit i % 64 of word i // 64."""
+    missing = -bits.shape[1] % 64
+    if missing:
+        bits = np.pad(bits, [(0, 0), (0, missing)])
+    return np.packbits(bits, axis=1, bitorder="little").view("<u8")
+
+
+def _unpack(words: NDArray[np.uint64], n: int) -> Bits:
+    return np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[:, :n]
+
+
+def _transform_words(words: NDArray[np.uint64], n: int) -> NDArray[np.uint64]:
+    """Multiply packed rows by G, in place: butterflies within words, then between them."""
+    for half, first_of_pairs in _PAIRS_IN_WORD.items():
+        if half < n:
+            words ^= words >> np.uint64(half) & first_of_pairs
+    half = 1
+    while 64 * half < n:
+        pairs = words.reshape(len(words), -1, 2, half)
+        pairs[:, :, 0] ^= pairs[:, :, 1]
+        half *= 2
+    return words
+
+
+# For each distance within a word, the bits that come first in their pair.
+_PAIRS_IN_WORD = {
+    half: np.uint64(sum(1 << i for i in range(64) if not i & half)) for half in (1, 2, 4, 8, 16, 32)
+}
+
+
 def polar_transform(u: Bits) -> Bits:
     """Multiply by G along the first axis, in place: ``(n, ...)`` to the same shape.
 
-    G is its own inverse, so the same call turns codewords back into u.
+    G is its own inverse, so the same call turns codewords back into u. Along the *last* axis
+    `PolarCode.encode` is faster, because it packs bits into words.
 
     >>> polar_transform(np.array([[0], [1]], dtype=np.uint8)).tolist()
     [[1], [1]]
