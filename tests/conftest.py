@@ -5,7 +5,8 @@ import tempfile
 
 from hypothesis import settings
 
-os.environ.setdefault("LDPCASH_FIGURES", tempfile.mkdtemp(prefix="ldpcash-figures-"))
+if "LDPCASH_FIGURES" not in os.environ:
+    os.environ["LDPCASH_FIGURES"] = tempfile.mkdtemp(prefix="ldpcash-figures-")
 
 # No deadline: a busy machine is not a failure.
 settings.register_profile("ldpcash", deadline=None, derandomize=True)

@@ -49,13 +49,18 @@ def test_sigma_is_the_smallest_safe_one(epsilon, delta):
 
 
 @pytest.mark.parametrize("epsilon", [0.0, *EPSILONS])
-@pytest.mark.parametrize("sigma", [1e-3, 0.02, 0.1, 0.3, 1.0, 2.0, 2.1, 5.0, 100.0, 1e6])
+@pytest.mark.parametrize("sigma", [1e-3, 0.02, 0.1, 0.3, 1.0, 2.0, 2.1, 5.0, 100.0, 1e6, 1e9])
 def test_delta_over_all_scales(epsilon, sigma):
     exact = reference_delta(epsilon, sigma, 1.0)
     if exact > mp.mpf("1e-300"):
         assert abs(gaussian_delta(epsilon, sigma, 1.0) / exact - 1) <= 1e-12
     else:
         assert gaussian_delta(epsilon, sigma, 1.0) <= 1e-299
+
+
+def test_delta_with_no_noise_and_with_nothing_but_noise():
+    assert gaussian_delta(1.0, 1e-320, 1.0) == 1.0
+    assert gaussian_delta(1.0, 1e300, 1.0) == 0.0
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -104,12 +109,15 @@ def test_bad_delta(delta):
         gaussian_sigma(1.0, delta, 2.0)
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.1, *np.linspace(0.2, 12, 60), 37.0, 100.0, 1e4])
+@pytest.mark.parametrize(
+    "epsilon", [1e-17, 1e-6, 1e-3, 0.1, *np.linspace(0.2, 12, 60), 37.0, 100.0, 1e4]
+)
 def test_randomized_response_never_leaks_more_than_epsilon(epsilon):
     keep = mp.mpf(keep_probability(epsilon))
     loss = mp.log(keep / (1 - keep))
     assert loss <= mp.mpf(epsilon)
-    if epsilon <= 12:
+    assert loss >= 0
+    if 1e-6 <= epsilon <= 12:
         assert loss == pytest.approx(epsilon, rel=1e-9)
     assert response_epsilon(float(keep)) == pytest.approx(float(loss), rel=1e-9)
 

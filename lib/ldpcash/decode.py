@@ -38,20 +38,23 @@ Lanes = NDArray[np.intp]
 CERTAIN = 1e30  # an LLR beyond this, an infinite one too, means that the bit is known
 _WORKING_VALUES = 2**22  # LLRs a chunk may hold at one level of the tree
 _MAX_FRAMES = 2048  # more frames in a chunk gain nothing
-_ML_VALUES = 2**26  # entries of the largest codebook an ML decoder holds
+_ML_VALUES = 2**24  # entries of the largest codebook an ML decoder holds
 
 
 class SCLDecoder:
     """Successive-cancellation list decoder; a list of one is plain successive cancellation.
 
-    LLRs given as float32 are decoded in float32, all others in float64. LLRs beyond `CERTAIN`
-    count as known bits. Equal scores go to the path that comes first in the order of items.
+    LLRs given as float32 are decoded in float32, all others in float64. Infinite LLRs, and LLRs
+    beside which the others of the frame would be lost in rounding, count as known bits. Among equal
+    scores the path that comes first in the order of items survives. Where the last bits of the code
+    are all free, an LLR of exactly 0 there is read as a codeword bit of 0.
 
     Args:
         code: the code to decode.
         list_size: how many paths survive each decision, at least 1.
         exact: False for min-sum, which does not see the scale of the LLRs; True for box-plus and
-            exact path probabilities, which do.
+            exact path probabilities, which do. LLRs scaled far below their true size make all paths
+            nearly equally likely, down to where float64 cannot tell them apart.
 
     >>> code = PolarCode.construct(64, 8)
     >>> item = np.array([1, 0, 1, 1, 0, 0, 1, 0], dtype=np.uint8)
@@ -61,7 +64,7 @@ class SCLDecoder:
     """
 
     def __init__(self, code: PolarCode, list_size: int = 8, exact: bool = False) -> None:
-        if list_size < 1 or int(list_size) != list_size:
+        if not isinstance(list_size, (int, np.integer)) or list_size < 1:
             raise ValueError(f"list_size = {list_size!r}: needs a whole number from 1")
         self.code = code
         self.list_size = int(list_size)
@@ -100,9 +103,11 @@ class SCLDecoder:
         width = min(self.list_size, 2**self.code.k)
         bits = np.empty((len(frames), width, self.code.k), dtype=np.uint8)
         metrics = np.empty((len(frames), width))
-        for part in _chunks(len(frames), self.frames_per_chunk):
+        # Metrics are taken over whole codewords, which can be longer than what is decoded.
+        room = max(1, _WORKING_VALUES // (self.code.n * width))
+        for part in _chunks(len(frames), min(self.frames_per_chunk, room)):
             found = self._decode_chunk(frames[part], best_only=False)
-            metric = self._metric(self.code.encode(found), _tamed(frames[part]))
+            metric = self._metric(self.code.encode(found), frames[part])
             order = np.argsort(metric, axis=1, kind="stable")
             bits[part] = np.take_along_axis(found, order[:, :, None], axis=1)
             metrics[part] = np.take_along_axis(metric, order, axis=1)
@@ -110,8 +115,7 @@ class SCLDecoder:
 
     def _metric(self, codewords: Bits, llr: Real) -> NDArray[np.float64]:
         """Metrics of complete paths: ``(frames, L, n)`` bits, ``(frames, n)`` LLRs."""
-        llr = llr.astype(np.float64).T
-        llr = llr[:, None]  # (n, 1, frames)
+        llr = _tamed(llr.T.astype(np.float64), self.exact)[:, None]  # (n, 1, frames)
         disagreement = np.maximum(np.where(codewords.T, llr, -llr), 0)
         metric = _sum_halves(disagreement).T
         if self.exact:
@@ -120,15 +124,16 @@ class SCLDecoder:
 
     def _decode_chunk(self, llr: Real, best_only: bool) -> Bits:
         """``(frames, n)`` LLRs to ``(frames, paths, k)`` bits."""
-        llr = _tamed(llr.astype(np.float64) if self.exact else llr, rescale=True)
-        while llr.shape[1] > self._length:
-            half = llr.shape[1] // 2
-            llr = llr[:, :half] + llr[:, half:]
-        search = _ListSearch(len(llr), self.list_size, self.exact)
-        roots = np.ascontiguousarray(llr.T)
-        x, _, _ = search.decide(self._root, roots, np.zeros(len(llr), roots.dtype), best_only)
+        frames = len(llr)
+        llr = np.ascontiguousarray(llr.T, dtype=np.float64 if self.exact else llr.dtype)
+        llr = _tamed(llr, self.exact, rescale=not self.exact)  # only exact decoding sees the scale
+        while len(llr) > self._length:
+            half = len(llr) // 2
+            llr = llr[:half] + llr[half:]
+        search = _ListSearch(frames, self.list_size, self.exact)
+        x, _, _ = search.decide(self._root, llr, np.zeros(frames, llr.dtype), best_only)
         u = polar_transform(np.array(x))[self._info]
-        return u.reshape(self.code.k, -1, len(llr)).transpose(2, 1, 0)
+        return u.reshape(self.code.k, -1, frames).transpose(2, 1, 0)
 
 
 class MLDecoder:
@@ -140,7 +145,7 @@ class MLDecoder:
     number, most significant first.
 
     Args:
-        code: the code to decode; 2**k * n may be at most 2**26.
+        code: the code to decode; 2**k * n may be at most 2**24.
         hard: use only the signs of the LLRs; one that is 0 then says nothing.
 
     >>> code = PolarCode(4, [1, 3])
@@ -148,25 +153,24 @@ class MLDecoder:
     [[1, 0], [0, 0]]
     """
 
-    frames_per_chunk = 512
-
     def __init__(self, code: PolarCode, hard: bool = False) -> None:
         if 2**code.k * code.n > _ML_VALUES:
             raise ValueError(
                 f"code = ({code.n}, {code.k}): an ML decoder holds all codewords,"
-                " which takes 2**k * n of at most 2**26"
+                " which takes 2**k * n of at most 2**24"
             )
         self.code = code
         self.hard = bool(hard)
         self._signs = (1 - 2 * code.codebook().astype(np.int8)).astype(np.float32)
+        self.frames_per_chunk = max(1, min(512, _WORKING_VALUES >> code.k))
 
     def decode(self, llr: ArrayLike) -> Bits:
         """The most likely item: ``(..., n)`` LLRs to ``(..., k)`` bits."""
         frames, shape = _as_frames(llr, self.code.n)
         items = np.empty(len(frames), dtype=np.intp)
         for part in _chunks(len(frames), self.frames_per_chunk):
-            tamed = _tamed(frames[part], rescale=True)
-            items[part] = self._decode_chunk(np.sign(tamed) if self.hard else tamed)
+            llr = np.sign(frames[part]) if self.hard else frames[part]
+            items[part] = self._decode_chunk(_tamed(llr.T, rescale=True).T)
         bits = items[:, None] >> np.arange(self.code.k - 1, -1, -1) & 1
         return bits.astype(np.uint8).reshape(*shape, self.code.k)
 
@@ -181,7 +185,7 @@ class MLDecoder:
         slack = self.code.n * 2.0**-22 * np.abs(llr).sum(axis=1, keepdims=True)
         close = scores >= scores.max(axis=1, keepdims=True) - slack
         unsure = np.flatnonzero(close.sum(axis=1) > 1)
-        for part in _chunks(len(unsure), max(1, 2**12 // self.code.n)):
+        for part in _chunks(len(unsure), max(1, _WORKING_VALUES // self._signs.size)):
             frame, item = np.nonzero(close[unsure[part]])
             products = self._signs[item] * llr[unsure[part]][frame].astype(np.float64)
             settled = np.full((len(unsure[part]), len(self._signs)), -np.inf)
@@ -209,30 +213,40 @@ def _chunks(total: int, size: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, total, size))
 
 
-def _tamed(llr: Real, rescale: bool = False) -> Real:
-    """LLRs that can be added up: ``(frames, n)`` to the same shape.
+def _tamed(llr: Real, exact: bool = False, rescale: bool = False) -> Real:
+    """LLRs that can be added up: ``(n, frames)`` to the same shape.
 
-    An LLR beyond `CERTAIN` becomes large enough to outweigh all others of its frame. With
-    ``rescale``, frames of extremely small LLRs are brought into range by a power of two. Each frame
-    is judged by itself, so what it decodes to does not depend on its neighbours.
+    A bit counts as known if its LLR is infinite, beyond `CERTAIN`, or so large that the frame's
+    median would be lost in rounding beside it. Then it is made to outweigh all other bits together.
+    With ``rescale``, frames of extremely small LLRs are brought up by a power of two. Each frame is
+    judged by itself, so what it decodes to does not depend on its neighbours.
     """
-    peak = np.abs(llr).max(axis=1)
+    n = len(llr)
+    size = np.abs(llr)
+    peak = size.max(axis=0)
     if np.isnan(peak).any():
         raise ValueError("llr holds NaN: an LLR must be a number, or infinite")
-    odd = peak > CERTAIN
+    faint = 128 * float(np.finfo(llr.dtype).eps)
+    heard = (size > faint * peak).sum(axis=0, dtype=np.uint16)
+    odd = (peak > CERTAIN) | (2 * heard <= n)
     if rescale:
         odd |= peak < 1 / CERTAIN
     if not odd.any():
         return llr
-    frames = llr[odd].astype(np.float64)
-    certain = np.abs(frames) > CERTAIN
-    largest = np.where(certain, 0.0, np.abs(frames)).max(axis=1, keepdims=True)
-    known = np.where(largest > 0, 2 * llr.shape[1] * largest, 1.0)
+    frames = llr[:, odd].astype(np.float64)
+    size = np.abs(frames)
+    median = np.partition(size, n // 2, axis=0)[n // 2]
+    certain = (size > CERTAIN) | ((faint * size > median) & (median > 0))
+    largest = np.where(certain, 0.0, size).max(axis=0)
+    if exact:
+        largest = np.maximum(largest, 40.0)  # which sees the scale: a small LLR is not certain
+    known = np.where(largest > 0, 2 * n * largest, 1.0)
     frames = np.where(certain, np.copysign(known, frames), frames)
     if rescale:
-        frames = np.ldexp(frames, -np.frexp(largest)[1])
+        exponent = np.frexp(largest)[1]
+        frames = np.ldexp(frames, np.where(largest < 1 / CERTAIN, -exponent, 0))
     tamed = llr.copy()
-    tamed[odd] = frames
+    tamed[:, odd] = frames
     return tamed
 
 
@@ -343,7 +357,8 @@ class _ListSearch:
     def llr_of_xor(self, a: Real, b: Real) -> Real:
         """LLR of the sum of two bits: sign(a b) min(|a|, |b|), or box-plus if exact.
 
-        Box-plus is log cosh((a + b) / 2) - log cosh((a - b) / 2), written so as not to cancel.
+        Box-plus is log cosh((a + b) / 2) - log cosh((a - b) / 2), with an error of a few units in
+        the last place of the larger LLR, or of the result where both are small and alike.
         """
         low = np.minimum(a, b)
         high = np.maximum(a, b)

@@ -82,7 +82,8 @@ def save_figure(fig: Figure, name: str, data: Mapping[str, Iterable[object]]) ->
     table = _as_csv(data)
     for ending, metadata in _METADATA.items():
         image = BytesIO()
-        fig.savefig(image, format=ending, metadata=metadata)
+        with matplotlib.rc_context(_STYLE):
+            fig.savefig(image, format=ending, metadata=metadata)
         _write(folder / f"{name}.{ending}", image.getvalue())
     _write(folder / "data" / f"{name}.csv", table)
 

@@ -50,12 +50,12 @@ class PolarCode:
         indices = np.array(info)
         if indices.ndim != 1 or not 1 <= indices.size <= n or indices.dtype.kind not in "iu":
             raise ValueError(f"info = {info!r}: needs a list of 1 to n = {n} whole numbers")
-        indices = np.sort(indices).astype(np.intp)
-        if indices[0] < 0 or indices[-1] >= n or np.any(np.diff(indices) == 0):
+        indices = np.sort(indices)
+        if indices[0] < 0 or indices[-1] >= n or np.any(indices[1:] == indices[:-1]):
             raise ValueError(f"info = {info!r}: needs distinct indices from 0 to n - 1 = {n - 1}")
         self.n = int(n)
         self.k = int(indices.size)
-        self.info = indices
+        self.info = indices.astype(np.intp)
         self.frozen = np.ones(n, dtype=bool)
         self.frozen[indices] = False
         self.info.flags.writeable = self.frozen.flags.writeable = False
@@ -82,7 +82,7 @@ class PolarCode:
         PolarCode(64, [31, 47, 55, 59, 60, 61, 62, 63])
         """
         _check_length(n)
-        if not 1 <= k <= n:
+        if not isinstance(k, (int, np.integer)) or not 1 <= k <= n:
             raise ValueError(f"k = {k!r}: needs a whole number from 1 to n = {n}")
         order = np.argsort(reliability(n, method, design_sigma), kind="stable")
         return cls(n, order[n - k :])
@@ -252,9 +252,9 @@ def reliability(n: int, method: str = "pw", design_sigma: float | None = None) -
         design_sigma = 1.0
     elif method not in ("ga", "bhattacharyya"):
         raise ValueError(f"design_sigma = {design_sigma!r}: the {method!r} rule has no channel")
-    if not 0 < design_sigma < np.inf:
-        raise ValueError(f"design_sigma = {design_sigma!r}: needs a positive number")
-    return _RULES[method](n.bit_length() - 1, design_sigma)
+    if not 1e-3 <= design_sigma <= 1e3:
+        raise ValueError(f"design_sigma = {design_sigma!r}: needs a number from 0.001 to 1000")
+    return _RULES[method](int(n).bit_length() - 1, design_sigma)
 
 
 # The rules: (m, sigma) to the reliabilities of the 2**m channels.

@@ -5,8 +5,8 @@ noise to a vector that can move by at most ``sensitivity``; `gaussian_delta` is 
 profile and `gaussian_sigma` the smallest safe noise, after Balle and Wang (2018). *Randomized
 response* (the baseline's) tells the truth about one sign with a fixed probability.
 
-Every number errs on the private side: what is returned satisfies the promise in exact arithmetic,
-not only up to rounding.
+`gaussian_sigma` and `keep_probability`, which decide what a client does, err on the private side:
+what they return satisfies the promise in exact arithmetic, not only up to rounding.
 """
 
 from __future__ import annotations
@@ -88,6 +88,10 @@ def _log_delta(epsilon: float, scale: float) -> float:
     """
     width = 1 / scale
     p = epsilon * scale - width / 2
+    if p > 40:
+        return -p * p / 2  # delta is below the smallest float
+    if p < -40:
+        return 0.0  # and here it is 1
     if p < -1:
         return math.log(ndtr(-p) - _density(p) * _mills(p + width))
     if width < 0.5:
@@ -116,7 +120,7 @@ def keep_probability(epsilon: float) -> float:
     """
     _check_positive("epsilon", epsilon)
     flip = math.exp(-epsilon) / (1 + math.exp(-epsilon))
-    return 1 - (flip + 2.0**-52)  # more than all rounding here and in flip
+    return max(0.5, 1 - (flip + 2.0**-52))  # more than all rounding here and in flip
 
 
 def response_scale(epsilon: float) -> float:
