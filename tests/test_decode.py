@@ -206,6 +206,13 @@ class TestMLTies:
         winner = 77 if lead < 0 else 5
         assert (np.packbits(decoded, axis=1) == winner).all()
 
+    def test_llrs_too_small_for_float32(self):
+        code = PolarCode.construct(16, 4)
+        _, llr = received(code, 500, 1.5, 3)
+        for size in (1e-37, 1e-44, 1e-200):
+            decoded = MLDecoder(code).decode(llr * size)
+            np.testing.assert_array_equal(decoded, brute_force_ml(code, llr))
+
     def test_hard_ignores_zeros(self):
         code = PolarCode(4, [3])
         assert MLDecoder(code, hard=True).decode([0.0, 0.0, -0.1, 0.0]).tolist() == [1]

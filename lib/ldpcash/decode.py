@@ -126,7 +126,7 @@ class SCLDecoder:
         """``(frames, n)`` LLRs to ``(frames, paths, k)`` bits."""
         frames = len(llr)
         llr = np.ascontiguousarray(llr.T, dtype=np.float64 if self.exact else llr.dtype)
-        llr = _tamed(llr, self.exact, rescale=not self.exact)  # only exact decoding sees the scale
+        llr = _tamed(llr, self.exact)
         while len(llr) > self._length:
             half = len(llr) // 2
             llr = llr[:half] + llr[half:]
@@ -170,7 +170,7 @@ class MLDecoder:
         items = np.empty(len(frames), dtype=np.intp)
         for part in _chunks(len(frames), self.frames_per_chunk):
             llr = np.sign(frames[part]) if self.hard else frames[part]
-            items[part] = self._decode_chunk(_tamed(llr.T, rescale=True).T)
+            items[part] = self._decode_chunk(_tamed(llr.T).T)
         bits = items[:, None] >> np.arange(self.code.k - 1, -1, -1) & 1
         return bits.astype(np.uint8).reshape(*shape, self.code.k)
 
@@ -181,8 +181,10 @@ class MLDecoder:
         if self.hard:
             return best  # sums of n signs are whole numbers: no rounding
         # A float32 sum of n terms is off by less than n * 2**-24 * sum |LLR|; twice that, for both
-        # codewords, and twice again, for the conversion and the comparison itself.
-        slack = self.code.n * 2.0**-22 * np.abs(llr).sum(axis=1, keepdims=True)
+        # codewords, and twice again, for the conversion and the comparison itself. Close to the
+        # smallest float32 each term can be off by 2**-150 besides.
+        total = np.abs(llr).sum(axis=1, keepdims=True)
+        slack = self.code.n * (2.0**-22 * total + 2.0**-147)
         close = scores >= scores.max(axis=1, keepdims=True) - slack
         unsure = np.flatnonzero(close.sum(axis=1) > 1)
         for part in _chunks(len(unsure), max(1, _WORKING_VALUES // self._signs.size)):
@@ -213,13 +215,12 @@ def _chunks(total: int, size: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, total, size))
 
 
-def _tamed(llr: Real, exact: bool = False, rescale: bool = False) -> Real:
+def _tamed(llr: Real, exact: bool = False) -> Real:
     """LLRs that can be added up: ``(n, frames)`` to the same shape.
 
     A bit counts as known if its LLR is infinite, beyond `CERTAIN`, or so large that the frame's
     median would be lost in rounding beside it. Then it is made to outweigh all other bits together.
-    With ``rescale``, frames of extremely small LLRs are brought up by a power of two. Each frame is
-    judged by itself, so what it decodes to does not depend on its neighbours.
+    Each frame is judged by itself, so what it decodes to does not depend on its neighbours.
     """
     n = len(llr)
     size = np.abs(llr)
@@ -229,8 +230,6 @@ def _tamed(llr: Real, exact: bool = False, rescale: bool = False) -> Real:
     faint = 128 * float(np.finfo(llr.dtype).eps)
     heard = (size > faint * peak).sum(axis=0, dtype=np.uint16)
     odd = (peak > CERTAIN) | (2 * heard <= n)
-    if rescale:
-        odd |= peak < 1 / CERTAIN
     if not odd.any():
         return llr
     frames = llr[:, odd].astype(np.float64)
@@ -241,12 +240,8 @@ def _tamed(llr: Real, exact: bool = False, rescale: bool = False) -> Real:
     if exact:
         largest = np.maximum(largest, 40.0)  # which sees the scale: a small LLR is not certain
     known = np.where(largest > 0, 2 * n * largest, 1.0)
-    frames = np.where(certain, np.copysign(known, frames), frames)
-    if rescale:
-        exponent = np.frexp(largest)[1]
-        frames = np.ldexp(frames, np.where(largest < 1 / CERTAIN, -exponent, 0))
     tamed = llr.copy()
-    tamed[:, odd] = frames
+    tamed[:, odd] = np.where(certain, np.copysign(known, frames), frames)
     return tamed
 
 

@@ -101,7 +101,7 @@ class PolarCode:
             part = flat[start : start + _FRAMES]
             u = np.zeros((len(part), self.n), dtype=np.uint8)
             u[:, self.info] = part
-            words = _transform_words(_pack(u), self.n)
+            words = _transform_words(_pack(u))
             codewords[start : start + _FRAMES] = _unpack(words, self.n)
         return codewords.reshape(*items.shape[:-1], self.n)
 
@@ -200,13 +200,12 @@ def _unpack(words: NDArray[np.uint64], n: int) -> Bits:
     return np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[:, :n]
 
 
-def _transform_words(words: NDArray[np.uint64], n: int) -> NDArray[np.uint64]:
+def _transform_words(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Multiply packed rows by G, in place: butterflies within words, then between them."""
-    for half, first_of_pairs in _PAIRS_IN_WORD.items():
-        if half < n:
-            words ^= words >> np.uint64(half) & first_of_pairs
+    for half, first_of_pairs in _PAIRS_IN_WORD.items():  # beyond n there are only zeros
+        words ^= words >> np.uint64(half) & first_of_pairs
     half = 1
-    while 64 * half < n:
+    while half < words.shape[1]:
         pairs = words.reshape(len(words), -1, 2, half)
         pairs[:, :, 0] ^= pairs[:, :, 1]
         half *= 2
