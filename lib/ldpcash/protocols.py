@@ -1,0 +1,335 @@
+"""The two protocols for a unique heavy hitter: the paper's, `Cash`, and the baseline, `Prot`.
+
+N clients hold the same item of k bits, or nothing. Data flows one way::
+
+    item bits -> codeword -> signal, +-1/sqrt(n)          every client; zero if it holds nothing
+              -> report, a private version of the signal  every client    `reports`
+              -> y, the mean over all N reports           the server      `ReportSum`
+              -> LLR -> decoded bits -> (item, frequency) the server      `estimate`
+
+`Cash` is Algorithm 1 of the paper: Gaussian noise on every coordinate, then soft list decoding.
+`Prot` is PROT^PP-S-Hist_PP of Bassily and Smith (2015) as the paper's Remark 2 describes it: one
+random coordinate under randomized response, then rounding and maximum-likelihood decoding.
+
+To simulate a protocol nobody has to simulate its clients: `mean_reports` draws y itself, from
+exactly the law that it has when N clients send their reports.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ldpcash.decode import MLDecoder, SCLDecoder
+from ldpcash.polar import Bits, PolarCode, as_bits
+from ldpcash.privacy import gaussian_sigma, keep_probability, response_scale
+
+Reals = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Decoder = SCLDecoder | MLDecoder
+
+
+class Estimate(NamedTuple):
+    """A succinct histogram of one item."""
+
+    bits: Bits  # (..., k): the decoded item
+    frequency: Reals  # (...): the estimated fraction of clients that hold it
+
+
+class ReportSum:
+    """A running sum of reports and their number, which is all that the server keeps.
+
+    Sums from different machines add up, so reports can be collected anywhere and in any order.
+
+    >>> here, there = ReportSum(2), ReportSum(2)
+    >>> here.add([[1.0, 0.0], [3.0, 2.0]])
+    >>> there.add([[2.0, 4.0]])
+    >>> (here + there).mean
+    array([2., 2.])
+    """
+
+    def __init__(self, n: int) -> None:
+        self.total = np.zeros(n)
+        self.count = 0
+
+    def add(self, reports: ArrayLike) -> None:
+        """Take in reports, ``(..., n)``."""
+        array = np.asarray(reports, dtype=np.float64)
+        if array.ndim == 0 or array.shape[-1] != self.total.size:
+            raise ValueError(
+                f"reports has shape {array.shape}: the last dimension must be {self.total.size}"
+            )
+        if not np.isfinite(array).all():
+            raise ValueError("reports holds NaN or infinity: nothing of it was added")
+        array = array.reshape(-1, self.total.size)
+        self.total += array.sum(axis=0)
+        self.count += len(array)
+
+    def __add__(self, other: ReportSum) -> ReportSum:
+        if other.total.size != self.total.size:
+            raise ValueError(f"n = {other.total.size}: sums of length {self.total.size} only add")
+        both = ReportSum(self.total.size)
+        both.total = self.total + other.total
+        both.count = self.count + other.count
+        return both
+
+    @property
+    def mean(self) -> Reals:
+        """y of step 7: the mean over all clients, those that hold nothing too."""
+        if self.count == 0:
+            raise ValueError("count = 0: the mean of no reports does not exist")
+        return self.total / self.count
+
+
+class Protocol(ABC):
+    """What both protocols have in common, and all that simulations need to know of them."""
+
+    def __init__(self, code: PolarCode, decoder: Decoder) -> None:
+        if decoder.code.n != code.n or not np.array_equal(decoder.code.info, code.info):
+            raise ValueError(f"decoder = one for {decoder.code!r}: the code here is {code!r}")
+        self.code = code
+        self.decoder = decoder
+
+    @abstractmethod
+    def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator) -> Reals:
+        """What each of N clients sends: ``(N, k)`` items, ``(N,)`` whether held, to ``(N, n)``."""
+
+    @abstractmethod
+    def mean_reports(
+        self, bits: ArrayLike, frequency: float, clients: int, rng: Generator
+    ) -> Reals:
+        """Means of T independent collections of reports: ``(T, k)`` items to ``(T, n)``.
+
+        Args:
+            bits: the item of each collection.
+            frequency: fraction of clients that hold it; see `holders` for how it is rounded.
+            clients: N, the number of clients of each collection.
+            rng: source of randomness.
+        """
+
+    @abstractmethod
+    def estimate(self, y: ArrayLike) -> Estimate:
+        """The server's side, steps 8 to 12: means ``(..., n)`` to items and frequencies."""
+
+    def _clients(self, bits: ArrayLike, holds: ArrayLike) -> tuple[Reals, NDArray[np.bool_]]:
+        """Each client's signal, as if it held its item, and whether it does."""
+        items, held = self._items(bits), np.asarray(holds)
+        if held.shape != items.shape[:1] or held.dtype != np.bool_:
+            raise ValueError(
+                f"holds has shape {held.shape} and type {held.dtype}:"
+                f" needs True or False for each of {len(items)} clients"
+            )
+        return self._signals(items), held
+
+    def _items(self, bits: ArrayLike) -> Bits:
+        items = as_bits("bits", bits, self.code.k)
+        if items.ndim != 2:
+            raise ValueError(f"bits has shape {items.shape}: needs a row of k bits for each item")
+        return items
+
+    def _signals(self, bits: ArrayLike) -> Reals:
+        """Encode and modulate (step 2): ``(..., k)`` bits to ``(..., n)`` of +-1/sqrt(n)."""
+        return (2.0 * self.code.encode(bits) - 1) / np.sqrt(self.code.n)
+
+    def _correlation(self, bits: Bits, y: Reals) -> Reals:
+        """<x, y> with the signal x of each item: the frequency estimate (step 11)."""
+        return np.where(self.code.encode(bits), y, -y).sum(axis=-1) / np.sqrt(self.code.n)
+
+
+def holders(frequency: float, clients: int) -> int:
+    """How many of N clients hold the item: the whole number nearest to frequency * N.
+
+    A fraction of a client cannot hold an item, so the true frequency of a simulation is
+    ``holders(f, N) / N``. It differs from f by at most 1 / (2 N).
+
+    >>> holders(0.7, 1000), holders(1 / 3, 1000)
+    (700, 333)
+    """
+    if not 0 <= frequency <= 1:
+        raise ValueError(f"frequency = {frequency!r}: needs a number from 0 to 1")
+    if clients < 1 or int(clients) != clients:
+        raise ValueError(f"clients = {clients!r}: needs a whole number from 1")
+    return round(frequency * clients)
+
+
+def spread_evenly(counts: Counts, levels: int, rng: Generator) -> Counts:
+    """Send each client to one of 2**levels cells, all alike: ``(T,)`` counts to ``(cells, T)``.
+
+    A tree of fair halvings: half of the clients of a cell, drawn by tossing a coin for each, move
+    to its first half. The tosses are the bits of random words, and a popcount adds them up.
+
+    >>> spread_evenly(np.array([1000, 3]), 2, np.random.default_rng(1)).sum(axis=0)
+    array([1000,    3])
+    """
+    cells = counts[None]
+    for _ in range(levels):
+        first = _heads(cells, rng)
+        cells = np.stack([first, cells - first], axis=1).reshape(-1, len(counts))
+    return cells
+
+
+def _heads(tosses: Counts, rng: Generator) -> Counts:
+    """How many of each number of tosses of a fair coin fall heads."""
+    heads = np.zeros_like(tosses)
+    for done in range(0, int(tosses.max(initial=0)), 64):
+        left = np.clip(tosses - done, 0, 64).astype(np.uint64)
+        words = rng.integers(0, 2**64, size=tosses.shape, dtype=np.uint64)
+        heads += np.bitwise_count(words >> (64 - left))  # a shift by 64 leaves nothing
+    return heads
+
+
+class Cash(Protocol):
+    """The paper's protocol: Gaussian noise on the whole codeword, soft list decoding.
+
+    The noise follows from the code's own sensitivity. A client that holds nothing sends noise
+    alone; its distance to any codeword is 1, and that would dominate only for a code whose words
+    all weigh less than n / 4. (A code that uses all its positions has an average weight of n / 2.)
+
+    Args:
+        code: the code that items are sent with.
+        epsilon, delta: the privacy of each client's report.
+        decoder: an `SCLDecoder` with a list of 8 unless given.
+
+    >>> rng = np.random.default_rng(1)
+    >>> cash = Cash(PolarCode.construct(64, 8), epsilon=2.0)
+    >>> y = cash.mean_reports([[1, 0, 1, 1, 0, 0, 1, 0]], frequency=0.7, clients=1000, rng=rng)
+    >>> bits, frequency = cash.estimate(y)
+    >>> bits[0], round(float(frequency[0]), 2)
+    (array([1, 0, 1, 1, 0, 0, 1, 0], dtype=uint8), 0.57)
+    """
+
+    def __init__(
+        self,
+        code: PolarCode,
+        epsilon: float,
+        delta: float = 1e-4,
+        decoder: Decoder | None = None,
+    ) -> None:
+        super().__init__(code, decoder or SCLDecoder(code, 8))
+        self.epsilon = epsilon
+        self.delta = delta
+        self.sigma = gaussian_sigma(epsilon, delta, max(code.sensitivity, 1.0))
+
+    def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator) -> Reals:
+        """Steps 2 to 4: signal or nothing, plus noise in every coordinate."""
+        signals, held = self._clients(bits, holds)
+        signals[~held] = 0
+        signals += self.sigma * rng.standard_normal(signals.shape)
+        return signals
+
+    def mean_reports(
+        self, bits: ArrayLike, frequency: float, clients: int, rng: Generator
+    ) -> Reals:
+        """A mean of N Gaussians is one Gaussian (Lemma 3): f x + N(0, sigma^2 / N)."""
+        y = self._signals(self._items(bits))
+        y *= holders(frequency, clients) / clients
+        y += self.sigma / np.sqrt(clients) * rng.standard_normal(y.shape)
+        return y
+
+    def estimate(self, y: ArrayLike) -> Estimate:
+        """Steps 8 to 12. Bit 1 was sent as a positive number, so the LLR is *minus* 2 y / sigma^2;
+        the paper leaves the sign to the reader."""
+        means = np.asarray(y)
+        bits = self.decoder.decode(means * (-2 / self.sigma**2))
+        return Estimate(bits, self._correlation(bits, means))
+
+
+class Prot(Protocol):
+    """The baseline: one coordinate of the codeword under randomized response.
+
+    A client draws a coordinate j uniformly and sends c_eps * n * x_j there, with the sign kept with
+    probability e^eps / (e^eps + 1) and flipped otherwise, and zeros elsewhere. One that holds
+    nothing sends c_eps * sqrt(n) with a random sign. The server rounds the mean to signs, decodes
+    those, and estimates the frequency from the unrounded mean. That is pure epsilon privacy.
+
+    The paper's text leaves room for other readings, and each is a switch.
+
+    Args:
+        code: the code that items are sent with.
+        epsilon: the privacy of each client's report.
+        decoder: an `MLDecoder` unless given.
+        empty: what a client that holds nothing sends. "uniform", a random sign; "positive", what it
+            would send if every entry of its codeword were +1 / sqrt(n).
+        decision: "hard" rounds the mean before decoding, 0 to +; "soft" decodes the mean itself.
+        frequency_from: "mean" or "rounded", what the frequency is estimated from.
+    """
+
+    def __init__(
+        self,
+        code: PolarCode,
+        epsilon: float,
+        decoder: Decoder | None = None,
+        empty: Literal["uniform", "positive"] = "uniform",
+        decision: Literal["hard", "soft"] = "hard",
+        frequency_from: Literal["mean", "rounded"] = "mean",
+    ) -> None:
+        super().__init__(code, decoder or MLDecoder(code))
+        for name, value, allowed in (
+            ("empty", empty, ("uniform", "positive")),
+            ("decision", decision, ("hard", "soft")),
+            ("frequency_from", frequency_from, ("mean", "rounded")),
+        ):
+            if value not in allowed:
+                raise ValueError(f"{name} = {value!r}: choose one of {', '.join(allowed)}")
+        self.epsilon = epsilon
+        self.empty = empty
+        self.decision = decision
+        self.frequency_from = frequency_from
+        self.keep = keep_probability(epsilon)
+        self.amplitude = response_scale(epsilon) * np.sqrt(code.n)
+
+    def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator) -> Reals:
+        """One entry of +-c_eps sqrt(n) a client, zeros elsewhere."""
+        signals, held = self._clients(bits, holds)
+        client = np.arange(len(signals))
+        coordinate = rng.integers(self.code.n, size=len(signals))
+        sign = np.sign(signals[client, coordinate])
+        if self.empty == "positive":
+            sign[~held] = 1
+        sign[rng.random(len(sign)) >= self.keep] *= -1
+        if self.empty == "uniform":
+            sign[~held] = rng.choice([-1, 1], size=np.count_nonzero(~held))
+        sent = np.zeros_like(signals)
+        sent[client, coordinate] = self.amplitude * sign
+        return sent
+
+    def mean_reports(
+        self, bits: ArrayLike, frequency: float, clients: int, rng: Generator
+    ) -> Reals:
+        """Counts of positive and negative entries at each coordinate, drawn without clients.
+
+        Keeping a sign with probability p is the same as telling the truth with probability
+        2 p - 1 and sending a random sign otherwise. So one binomial tells how many clients are
+        truthful. These spread evenly over the n coordinates, and all others over n coordinates
+        times two signs, whatever they hold.
+        """
+        codewords = self.code.encode(self._items(bits))
+        trials, n = codewords.shape
+        held = holders(frequency, clients)
+        levels = n.bit_length() - 1
+        truthful = self._truthful(held, trials, rng)
+        random = clients - truthful
+        total = np.where(codewords.T, 1.0, -1.0) * spread_evenly(truthful, levels, rng)
+        if self.empty == "positive":
+            positive = self._truthful(clients - held, trials, rng)
+            random = random - positive
+            total += spread_evenly(positive, levels, rng)
+        signs = spread_evenly(random, levels + 1, rng)
+        total += signs[0::2]
+        total -= signs[1::2]
+        return (self.amplitude / clients * total).T
+
+    def _truthful(self, clients: int, trials: int, rng: Generator) -> Counts:
+        return np.asarray(rng.binomial(clients, 2 * self.keep - 1, size=trials))
+
+    def estimate(self, y: ArrayLike) -> Estimate:
+        """Round (or not), decode, correlate."""
+        means = np.asarray(y)
+        rounded = np.where(means >= 0, 1.0, -1.0) / np.sqrt(self.code.n)
+        bits = self.decoder.decode(-(rounded if self.decision == "hard" else means))
+        source = rounded if self.frequency_from == "rounded" else means
+        return Estimate(bits, self._correlation(bits, source))

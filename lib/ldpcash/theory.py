@@ -1,0 +1,151 @@
+"""Closed forms that simulations are held against.
+
+All of them speak of unit-energy signals x in noise of standard deviation ``sigma`` a client: the
+mean of N reports is f x plus noise of sigma / sqrt(N), so errors depend on one number, the
+signal-to-noise ratio ``snr = f * sqrt(N) / sigma``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from ldpcash.privacy import gaussian_sigma, response_scale
+
+_FAR = 12.0  # standard deviations; what lies beyond is below 1e-30
+
+
+def signal_to_noise(frequency: float, clients: int, sigma: float) -> float:
+    """f sqrt(N) / sigma.
+
+    >>> signal_to_noise(0.5, 100, 2.0)
+    2.5
+    """
+    return frequency * math.sqrt(clients) / sigma
+
+
+# Lemma 4: the error of a correctly decoded item's frequency is |<x, mean noise>|, half-normal.
+
+
+def error_mean(sigma: float, clients: int) -> float:
+    """Mean of the half-normal error, sigma sqrt(2 / (pi N)).
+
+    >>> round(error_mean(6.37, 1000), 4)
+    0.1607
+    """
+    return sigma * math.sqrt(2 / (math.pi * clients))
+
+
+def error_probability(sigma: float, clients: int, size: float) -> float:
+    """Probability that the error exceeds ``size``.
+
+    >>> round(error_probability(6.37, 1000, 0.2), 4)
+    0.3208
+    """
+    return float(2 * ndtr(-size * math.sqrt(clients) / sigma))
+
+
+def error_bound(sigma: float, clients: int, beta: float) -> float:
+    """What the error exceeds with probability beta.
+
+    >>> round(error_bound(6.37, 1000, 0.05), 4)
+    0.3948
+    """
+    if not 0 < beta < 1:
+        raise ValueError(f"beta = {beta!r}: needs a number between 0 and 1")
+    return float(sigma / math.sqrt(clients) * -ndtri(beta / 2))
+
+
+def cash_frequency_variance(sigma: float, clients: int) -> float:
+    """Variance of Cash's frequency estimate, given the right item: sigma^2 / N.
+
+    >>> cash_frequency_variance(2.0, 100)
+    0.04
+    """
+    return sigma**2 / clients
+
+
+def prot_frequency_variance(epsilon: float, frequency: float, clients: int) -> float:
+    """Variance of Prot's frequency estimate, given the right item: (c_eps^2 - f) / N.
+
+    A holder's term of <x, y> is +-c_eps with mean 1; an empty client's is +-c_eps with mean 0.
+
+    >>> round(prot_frequency_variance(1.0, 0.5, 1000), 6)
+    0.004183
+    """
+    return (response_scale(epsilon) ** 2 - frequency) / clients
+
+
+# Block errors of maximum-likelihood decoding
+
+
+def union_bound(weights: Mapping[int, int], n: int, snr: float) -> float:
+    """Upper bound on the block error rate: the sum of all pairwise error probabilities, at most 1.
+
+    Args:
+        weights: how many codewords have each weight, as `PolarCode.weight_distribution` gives it.
+        n: length of the code.
+        snr: signal-to-noise ratio of the unit-energy signal.
+
+    >>> round(union_bound({0: 1, 16: 4, 32: 246, 48: 4, 64: 1}, 64, 8.0), 6)
+    0.000129
+    """
+    bound = sum(count * ndtr(-snr * math.sqrt(w / n)) for w, count in weights.items() if w > 0)
+    return float(min(1.0, bound))
+
+
+def biorthogonal_error(k: int, snr: float) -> float:
+    """Block error rate of 2**k biorthogonal signals: 2**(k-1) orthogonal ones and their negatives.
+
+    >>> round(biorthogonal_error(8, 4.0), 4)
+    0.1369
+    """
+    # The right axis has to have the largest correlation in absolute value, and the right sign.
+    others = 2 ** (k - 1) - 1
+    return _error(lambda x: -math.expm1(others * math.log1p(-2 * ndtr(-x))), snr, 0.0)
+
+
+def simplex_error(k: int, snr: float) -> float:
+    """Block error rate of 2**k simplex signals, all equally far apart.
+
+    They are orthogonal signals of M / (M - 1) times the energy, M = 2**k, less their mean.
+
+    >>> round(simplex_error(8, 4.0), 4)
+    0.1355
+    """
+    M = 2**k
+    snr *= math.sqrt(M / (M - 1))
+    return _error(lambda x: -math.expm1((M - 1) * log_ndtr(x)), snr, snr - _FAR)
+
+
+def _error(another_above: Callable[[float], float], snr: float, start: float) -> float:
+    """The mean of P(another is above x) over the right signal's correlation x, which is N(snr, 1).
+
+    Below ``start`` an error is certain. Nothing is subtracted from 1, so rare errors keep digits.
+    """
+
+    def integrand(x: float) -> float:
+        return another_above(x) * math.exp(-((x - snr) ** 2) / 2) / math.sqrt(2 * math.pi)
+
+    inside = quad(integrand, start, snr + _FAR, points=[snr / 2, snr], epsrel=1e-10, epsabs=1e-200)
+    return float(inside[0] + ndtr(start - snr))
+
+
+def noise_crossing(delta: float, sensitivity: float = 2.0) -> float:
+    """The epsilon above which Cash adds less noise than Prot.
+
+    The mean's variance in a coordinate is sigma^2 / N for Cash and nearly c_eps^2 / N for Prot.
+    (There is a second crossing at an epsilon so small that delta alone hides a client.)
+
+    >>> round(noise_crossing(1e-4), 3)
+    8.874
+    """
+
+    def excess(epsilon: float) -> float:
+        return gaussian_sigma(epsilon, delta, sensitivity) - response_scale(epsilon)
+
+    return float(brentq(excess, 1.0, 700.0, xtol=1e-12))

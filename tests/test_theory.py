@@ -1,0 +1,107 @@
+"""Closed forms against simulation, at false-alarm rates of at most 1e-6, and each other."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ldpcash import MLDecoder, PolarCode, gaussian_sigma, response_scale, theory
+from ldpcash.protocols import Cash, Prot
+
+BIORTHOGONAL = PolarCode(256, [191, 223, 239, 247, 251, 253, 254, 255])
+SIMPLEX = PolarCode(256, [127, 191, 223, 239, 247, 251, 253, 254])
+
+
+def errors_of_ml(code, snr, trials, seed):
+    """Block errors of unit-energy signals in noise of standard deviation 1 / snr."""
+    rng = np.random.default_rng(seed)
+    items = rng.integers(0, 2, (trials, code.k), dtype=np.uint8)
+    signals = (1 - 2.0 * code.encode(items)) / np.sqrt(code.n)
+    llr = (signals * snr + rng.standard_normal(signals.shape)).astype(np.float32)
+    return int((MLDecoder(code).decode(llr) != items).any(axis=1).sum())
+
+
+def interval(rate, trials):
+    """What a count of rate * trials stays within, but for one time in a million."""
+    return stats.binom.ppf([5e-7, 1 - 5e-7], trials, rate)
+
+
+@pytest.mark.parametrize("snr", [2.0, 4.0, 5.0])
+@pytest.mark.parametrize(
+    ("code", "closed_form"),
+    [(BIORTHOGONAL, theory.biorthogonal_error), (SIMPLEX, theory.simplex_error)],
+    ids=["biorthogonal", "simplex"],
+)
+def test_exact_error_rates(code, closed_form, snr):
+    low, high = interval(closed_form(8, snr), 20_000)
+    assert low <= errors_of_ml(code, snr, 20_000, 1) <= high
+
+
+def test_the_simplex_code_is_one():
+    assert set(SIMPLEX.weight_distribution()) == {0, 128}
+
+
+@pytest.mark.parametrize("closed_form", [theory.biorthogonal_error, theory.simplex_error])
+def test_limits(closed_form):
+    guessing = 1 - 2.0**-8
+    assert closed_form(8, 0.0) == pytest.approx(guessing, rel=1e-9)
+    assert 0 < closed_form(8, 12.0) < 1e-13  # no cancellation: rare errors keep their digits
+    assert closed_form(1, 2.0) == pytest.approx(stats.norm.sf(2.0), rel=1e-9)  # two antipodes
+
+
+def test_union_bound_holds_and_is_tight_where_errors_are_rare():
+    weights = BIORTHOGONAL.weight_distribution()
+    for snr in (3.0, 5.0, 8.0, 12.0):
+        exact, bound = theory.biorthogonal_error(8, snr), theory.union_bound(weights, 256, snr)
+        assert exact <= bound <= 1
+    assert bound < 1.01 * exact
+    assert theory.union_bound(weights, 256, 0.0) == 1.0
+
+
+def test_frequency_error_of_cash():
+    """Lemma 4: half-normal, if the item is decoded, which it is here."""
+    cash = Cash(PolarCode.construct(64, 8), 4.0)
+    trials, clients = 20_000, 5000
+    items = np.random.default_rng(1).integers(0, 2, (trials, 8), dtype=np.uint8)
+    y = cash.mean_reports(items, 0.7, clients, np.random.default_rng(2))
+    bits, frequency = cash.estimate(y)
+    assert (bits == items).all()
+    error = frequency - 0.7
+    spread = theory.cash_frequency_variance(cash.sigma, clients)
+    assert stats.kstest(error / np.sqrt(spread), "norm").pvalue > 1e-6
+    mean = theory.error_mean(cash.sigma, clients)
+    sd = np.sqrt((spread - mean**2) / trials)
+    assert abs(abs(error).mean() - mean) < stats.norm.isf(5e-7) * sd
+    bound = theory.error_bound(cash.sigma, clients, 0.1)
+    assert theory.error_probability(cash.sigma, clients, bound) == pytest.approx(0.1)
+    low, high = interval(0.1, trials)
+    assert low <= (abs(error) > bound).sum() <= high
+
+
+def test_frequency_error_of_prot():
+    prot = Prot(PolarCode.construct(64, 8), 2.0)
+    trials = 20_000
+    items = np.random.default_rng(1).integers(0, 2, (trials, 8), dtype=np.uint8)
+    y = prot.mean_reports(items, 0.7, 5000, np.random.default_rng(2))
+    bits, frequency = prot.estimate(y)
+    assert (bits == items).all()
+    variance = theory.prot_frequency_variance(2.0, 0.7, 5000)
+    limit = stats.norm.isf(2.5e-7)
+    assert abs(frequency.mean() - 0.7) < limit * np.sqrt(variance / trials)
+    assert abs(frequency.var() / variance - 1) < 1.1 * limit * np.sqrt(2 / trials)
+
+
+def test_noise_crossing():
+    for delta, sensitivity in ((1e-4, 2.0), (1e-6, 1.5)):
+        epsilon = theory.noise_crossing(delta, sensitivity)
+        assert gaussian_sigma(epsilon, delta, sensitivity) == pytest.approx(response_scale(epsilon))
+        assert gaussian_sigma(epsilon + 1, delta, sensitivity) < response_scale(epsilon + 1)
+
+
+def test_signal_to_noise():
+    assert theory.signal_to_noise(0.7, 1000, 6.37) == pytest.approx(0.7 * np.sqrt(1000) / 6.37)
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0, -1.0, float("nan")])
+def test_bad_beta(beta):
+    with pytest.raises(ValueError, match="beta = "):
+        theory.error_bound(1.0, 10, beta)
