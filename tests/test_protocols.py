@@ -296,6 +296,14 @@ class TestSpreading:
         statistic = ((seen - expected) ** 2 / expected).sum()
         assert stats.chi2.sf(statistic, max(1, len(seen) - 1)) > FALSE_ALARM
 
+    @pytest.mark.parametrize("count", [0, 191, 192, 255, 256, 65_471, 65_472, 65_535, 70_000])
+    def test_counts_around_the_ends_of_integer_types(self, count):
+        cells = spread_evenly(np.array([count, 1]), 3, np.random.default_rng(count))
+        assert cells.sum(axis=0).tolist() == [count, 1]
+        # Each cell is binomial; seven standard deviations are exceeded with 3e-12.
+        spread = np.sqrt(count * 7 / 64) + 1
+        assert (abs(cells[:, 0] - count / 8) <= 7 * spread).all()
+
     def test_cells_are_alike_and_nobody_is_lost(self):
         counts = np.arange(3000)
         cells = spread_evenly(counts, 4, np.random.default_rng(1))

@@ -160,25 +160,32 @@ def spread_evenly(counts: Counts, levels: int, rng: Generator) -> Counts:
     """Send each client to one of 2**levels cells, all alike: ``(T,)`` counts to ``(cells, T)``.
 
     A tree of fair halvings: half of the clients of a cell, drawn by tossing a coin for each, move
-    to its first half. The tosses are the bits of random words, and a popcount adds them up.
+    to its first half.
 
     >>> spread_evenly(np.array([1000, 3]), 2, np.random.default_rng(1)).sum(axis=0)
     array([1000,    3])
     """
-    cells = counts[None]
+    smallest = np.min_scalar_type(counts.max(initial=0) + 64)  # small integers are fast
+    cells = counts[None].astype(smallest)
     for _ in range(levels):
-        first = _heads(cells, rng)
-        cells = np.stack([first, cells - first], axis=1).reshape(-1, len(counts))
-    return cells
+        halves = np.empty((len(cells), 2, len(counts)), cells.dtype)
+        halves[:, 0] = _heads(cells, rng)
+        np.subtract(cells, halves[:, 0], out=halves[:, 1])
+        cells = halves.reshape(-1, len(counts))
+    return cells.astype(np.int64)
 
 
 def _heads(tosses: Counts, rng: Generator) -> Counts:
-    """How many of each number of tosses of a fair coin fall heads."""
+    """How many of each number of tosses of a fair coin fall heads: popcounts of random words."""
+    most = int(tosses.max(initial=0))
+    width = next((bits for bits in (8, 16, 32) if most <= bits), 64)
+    word = np.dtype(f"u{width // 8}")
     heads = np.zeros_like(tosses)
-    for done in range(0, int(tosses.max(initial=0)), 64):
-        left = np.clip(tosses - done, 0, 64).astype(np.uint64)
-        words = rng.integers(0, 2**64, size=tosses.shape, dtype=np.uint64)
-        heads += np.bitwise_count(words >> (64 - left))  # a shift by 64 leaves nothing
+    for done in range(0, most, width):
+        unused = done + width - np.clip(tosses, done, done + width)
+        coins = rng.integers(0, 2**64, -(-tosses.size * word.itemsize // 8), dtype=np.uint64)
+        coins = coins.view(word)[: tosses.size].reshape(tosses.shape)
+        heads += np.bitwise_count(coins >> unused.astype(word))  # a shift by the width gives 0
     return heads
 
 
