@@ -40,6 +40,11 @@ _WORKING_VALUES = 2**22  # LLRs a chunk may hold at one level of the tree
 _MAX_FRAMES = 2048  # more frames in a chunk gain nothing
 _ML_VALUES = 2**24  # entries of the largest codebook an ML decoder holds
 
+# Arrays of a megabyte come and go here. glibc returns such blocks to the system at once, and each
+# page then costs a fault again: two to four times the time of all else. It keeps blocks up to the
+# size of the largest that was ever freed, so free one.
+np.empty(2**24, dtype=np.uint8)
+
 
 class SCLDecoder:
     """Successive-cancellation list decoder; a list of one is plain successive cancellation.
