@@ -18,7 +18,7 @@ exactly the law that it has when N clients send their reports.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -29,7 +29,7 @@ from ldpcash.polar import Bits, PolarCode, as_bits
 from ldpcash.privacy import gaussian_sigma, keep_probability, response_scale
 
 Reals = NDArray[np.float64]
-Counts = NDArray[np.int64]
+Counts = NDArray[Any]  # integers of any kind
 Decoder = SCLDecoder | MLDecoder
 
 
@@ -137,7 +137,9 @@ class Protocol(ABC):
 
     def _correlation(self, bits: Bits, y: Reals) -> Reals:
         """<x, y> with the signal x of each item: the frequency estimate (step 11)."""
-        return np.where(self.code.encode(bits), y, -y).sum(axis=-1) / np.sqrt(self.code.n)
+        codewords = np.empty_like(y, dtype=np.uint8)  # in the memory layout of y
+        codewords[...] = self.code.encode(bits)
+        return np.where(codewords, y, -y).sum(axis=-1) / np.sqrt(self.code.n)
 
 
 def holders(frequency: float, clients: int) -> int:
@@ -172,21 +174,27 @@ def spread_evenly(counts: Counts, levels: int, rng: Generator) -> Counts:
         halves[:, 0] = _heads(cells, rng)
         np.subtract(cells, halves[:, 0], out=halves[:, 1])
         cells = halves.reshape(-1, len(counts))
-    return cells.astype(np.int64)
+    return cells.astype(np.int32)
 
 
 def _heads(tosses: Counts, rng: Generator) -> Counts:
     """How many of each number of tosses of a fair coin fall heads: popcounts of random words."""
     most = int(tosses.max(initial=0))
     width = next((bits for bits in (8, 16, 32) if most <= bits), 64)
-    word = np.dtype(f"u{width // 8}")
-    heads = np.zeros_like(tosses)
-    for done in range(0, most, width):
-        unused = done + width - np.clip(tosses, done, done + width)
-        coins = rng.integers(0, 2**64, -(-tosses.size * word.itemsize // 8), dtype=np.uint64)
-        coins = coins.view(word)[: tosses.size].reshape(tosses.shape)
-        heads += np.bitwise_count(coins >> unused.astype(word))  # a shift by the width gives 0
+    heads = np.bitwise_count(_coins(np.minimum(tosses, width), width, rng)).astype(tosses.dtype)
+    for done in range(width, most, width):
+        left = np.clip(tosses, done, done + width) - done
+        heads += np.bitwise_count(_coins(left, width, rng))
     return heads
+
+
+def _coins(tosses: Counts, width: int, rng: Generator) -> Counts:
+    """Words of ``width`` bits, the last ``tosses`` of them random and the others 0."""
+    word = np.dtype(f"u{width // 8}")
+    words = rng.integers(0, 2**64, -(-tosses.size * word.itemsize // 8), dtype=np.uint64)
+    words = words.view(word)[: tosses.size].reshape(tosses.shape)
+    words >>= np.subtract(width, tosses, dtype=word, casting="unsafe")  # by the width: nothing left
+    return words
 
 
 class Cash(Protocol):
@@ -320,7 +328,8 @@ class Prot(Protocol):
         levels = n.bit_length() - 1
         truthful = self._truthful(held, trials, rng)
         random = clients - truthful
-        total = np.where(codewords.T, 1.0, -1.0) * spread_evenly(truthful, levels, rng)
+        total = spread_evenly(truthful, levels, rng)
+        total *= 2 * codewords.T.astype(np.int32, order="C") - 1
         if self.empty == "positive":
             positive = self._truthful(clients - held, trials, rng)
             random = random - positive
