@@ -4,12 +4,13 @@ The yardstick is maximum-likelihood decoding as a float32 matrix product, in chu
 The two take turns and the best round of each counts, because machines are shared.
 """
 
+import resource
 import time
 import tracemalloc
 
 import numpy as np
 
-from ldpcash import PolarCode, SCLDecoder
+from ldpcash import Cash, PolarCode, Prot, ReportSum, SCLDecoder
 
 ROUNDS = 15
 FRAMES = 32_768
@@ -29,6 +30,12 @@ CODES = [
 
 
 def main():
+    decoders()
+    protocols()
+    stream()
+
+
+def decoders():
     print("Frames a second; lists of 8; float32 LLRs; one thread; best of", ROUNDS, "rounds")
     print("C++ / ML is a constant: what AFF3CT 3.0.2 reached on another machine")
     print(
@@ -61,6 +68,59 @@ def main():
         ml = f"{speed['ml']:9,.0f}" if reference else f"{'-':>9}"
         print(f"{name:<22} {speed['scl']:9,.0f} {speed['double']:9,.0f} {ml} {ratio}", end=" ")
         print(f"{speed['encode']:9,.0f} {peak_memory(tasks['scl']):8.1f}")
+
+
+def protocols(trials=2048, clients=1000, frequency=0.6, epsilon=2.0):
+    """Drawing a mean against simulating its clients; then draw, decode and count, end to end."""
+    print()
+    print(f"Means of {clients} clients, (64, 8) pw, epsilon {epsilon}, f {frequency}; microseconds")
+    print(f"{'':<12} {'clients':>9} {'law':>9} {'ratio':>8}", end=" ")
+    print(f"{'decode':>9} {'end to end':>10} {'ratio':>8}")
+    code = PolarCode.construct(64, 8)
+    rng = np.random.Generator(np.random.SFC64(1))
+    items = rng.integers(0, 2, (trials, code.k), dtype=np.uint8)
+    same, holds = np.tile(items[0], (clients, 1)), np.arange(clients) < frequency * clients
+    for name, protocol in {
+        "Cash": Cash(code, epsilon),
+        "Prot, hard": Prot(code, epsilon),
+        "Prot, soft": Prot(code, epsilon, SCLDecoder(code), decision="soft"),
+    }.items():
+        y = protocol.mean_reports(items, frequency, clients, rng)
+
+        def end_to_end(protocol=protocol):
+            means = protocol.mean_reports(items, frequency, clients, rng)
+            return (protocol.estimate(means).bits != items).any(axis=1).sum()
+
+        times = best_times(
+            {
+                "clients": lambda p=protocol: p.reports(same, holds, rng).mean(axis=0),
+                "law": lambda p=protocol: p.mean_reports(items, frequency, clients, rng),
+                "decode": lambda p=protocol, y=y: p.decoder.decode(y),
+                "all": end_to_end,
+            },
+            ROUNDS,
+        )
+        one = {task: 1e6 * t / (1 if task == "clients" else trials) for task, t in times.items()}
+        print(
+            f"{name:<12} {one['clients']:9.0f} {one['law']:9.2f} {one['clients'] / one['law']:8.0f}"
+            f" {one['decode']:9.2f} {one['all']:10.2f} {one['decode'] / one['all']:8.2f}"
+        )
+
+
+def stream(clients=10_000_000, at_once=10_000):
+    """Reports of many clients, added up as they come."""
+    cash = Cash(PolarCode.construct(64, 8), 1.0)
+    rng = np.random.Generator(np.random.SFC64(1))
+    items, holds = np.zeros((at_once, 8), dtype=np.uint8), np.ones(at_once, dtype=bool)
+    total = ReportSum(64)
+    start = time.perf_counter()
+    for _ in range(clients // at_once):
+        total.add(cash.reports(items, holds, rng))
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print()
+    print(f"{total.count:,} reports made and added up in {seconds:.0f} s;", end=" ")
+    print(f"peak of the whole process: {peak:.0f} MiB")
 
 
 def matrix_product_ml(llr, signs):
