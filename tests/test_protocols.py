@@ -283,7 +283,7 @@ def test_holders_are_whole():
 
 
 class TestSpreading:
-    @pytest.mark.parametrize("count", [1, 7, 64, 65, 300, 1000])
+    @pytest.mark.parametrize("count", [1, 7, 64, 65, 300, 1000, 5000])
     def test_halves_are_binomial(self, count):
         drawn = spread_evenly(np.full(20_000, count), 1, np.random.default_rng(count))
         assert (drawn.sum(axis=0) == count).all()
@@ -296,7 +296,7 @@ class TestSpreading:
         statistic = ((seen - expected) ** 2 / expected).sum()
         assert stats.chi2.sf(statistic, max(1, len(seen) - 1)) > FALSE_ALARM
 
-    @pytest.mark.parametrize("count", [0, 191, 192, 255, 256, 65_471, 65_472, 65_535, 70_000])
+    @pytest.mark.parametrize("count", [0, 191, 192, 255, 256, 65_471, 65_535, 70_000, 2**31])
     def test_counts_around_the_ends_of_integer_types(self, count):
         cells = spread_evenly(np.array([count, 1]), 3, np.random.default_rng(count))
         assert cells.sum(axis=0).tolist() == [count, 1]

@@ -30,6 +30,8 @@ from ldpcash.privacy import gaussian_sigma, keep_probability, response_scale
 
 Reals = NDArray[np.float64]
 Counts = NDArray[Any]  # integers of any kind
+
+_MANY_TOSSES = 2048  # beyond it NumPy's binomial takes less time than tossing coins one by one
 Decoder = SCLDecoder | MLDecoder
 
 
@@ -174,12 +176,14 @@ def spread_evenly(counts: Counts, levels: int, rng: Generator) -> Counts:
         halves[:, 0] = _heads(cells, rng)
         np.subtract(cells, halves[:, 0], out=halves[:, 1])
         cells = halves.reshape(-1, len(counts))
-    return cells.astype(np.int32)
+    return cells.astype(np.promote_types(smallest, np.int32))
 
 
 def _heads(tosses: Counts, rng: Generator) -> Counts:
     """How many of each number of tosses of a fair coin fall heads: popcounts of random words."""
     most = int(tosses.max(initial=0))
+    if most > _MANY_TOSSES:
+        return np.asarray(rng.binomial(tosses, 0.5))
     width = next((bits for bits in (8, 16, 32) if most <= bits), 64)
     heads = np.bitwise_count(_coins(np.minimum(tosses, width), width, rng)).astype(tosses.dtype)
     for done in range(width, most, width):
