@@ -60,6 +60,9 @@ class TestCash:
         # Coordinates are independent: so is every combination of them, normalized.
         mixed = residual @ stats.ortho_group.rvs(64, random_state=1)
         assert stats.kstest(mixed.ravel(), "norm").pvalue > FALSE_ALARM
+        # Along the signal, where a wrong number of holders would show, the mean is 0.
+        along = residual @ x
+        assert abs(along.mean()) * np.sqrt(2000) < stats.norm.isf(FALSE_ALARM / 2)
 
     def test_estimate_follows_algorithm_1(self):
         cash = Cash(PAPER, 2.0)
@@ -303,6 +306,10 @@ class TestSpreading:
         # Each cell is binomial; seven standard deviations are exceeded with 3e-12.
         spread = np.sqrt(count * 7 / 64) + 1
         assert (abs(cells[:, 0] - count / 8) <= 7 * spread).all()
+
+    def test_no_levels(self):
+        cells = spread_evenly(np.array([2**31, 5]), 0, np.random.default_rng(0))
+        assert cells.tolist() == [[2**31, 5]]
 
     def test_cells_are_alike_and_nobody_is_lost(self):
         counts = np.arange(3000)

@@ -169,7 +169,7 @@ def spread_evenly(counts: Counts, levels: int, rng: Generator) -> Counts:
     >>> spread_evenly(np.array([1000, 3]), 2, np.random.default_rng(1)).sum(axis=0)
     array([1000,    3])
     """
-    smallest = np.min_scalar_type(counts.max(initial=0) + 64)  # small integers are fast
+    smallest = np.min_scalar_type(counts.max(initial=0))  # small integers are fast
     cells = counts[None].astype(smallest)
     for _ in range(levels):
         halves = np.empty((len(cells), 2, len(counts)), cells.dtype)
