@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # In a container one is usually root, which Jupyter wants to be told.
-LAB ?= $(if $(filter 0,$(shell id -u)),--allow-root)
+AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 define MAKE_ENV
 command -v $(PYTHON) >/dev/null || \
@@ -37,10 +37,10 @@ test: .venv/ready ## lint, types, unit tests with coverage, and nbval over every
 	$(BIN)/pytest --nbval --nbval-current-env notebooks
 
 lab: .venv/ready ## open JupyterLab on the notebooks; LAB="--port 9000" passes options on
-	$(BIN)/jupyter lab --notebook-dir=notebooks $(LAB)
+	$(BIN)/jupyter lab --notebook-dir=notebooks $(AS_ROOT) $(LAB)
 
 bench: export OPENBLAS_NUM_THREADS := 1
-bench: .venv/ready ## measure the decoders' speed beside a matrix product
+bench: .venv/ready ## measure the decoders beside a matrix product, and the protocols
 	$(BIN)/python tools/bench.py
 
 refresh: .venv/ready ## run the notebooks and keep their outputs in notebooks/

@@ -150,7 +150,7 @@ class TestConstruction:
         assert code.info.tolist() == heavy
 
     def test_bhattacharyya_on_an_erasure_channel(self):
-        """Z of the eight channels from BEC(1/2), Arikan (2009), Fig. 4."""
+        """Z of the eight channels from BEC(1/2), by the recursion of Arikan (2009)."""
         sigma = (1 / (2 * np.log(2))) ** 0.5  # which makes Z = 1/2
         z = [0.99609375, 0.87890625, 0.80859375, 0.31640625]
         z += [0.68359375, 0.19140625, 0.12109375, 0.00390625]
@@ -185,7 +185,7 @@ class TestConstruction:
 
     @pytest.mark.parametrize("method", ["pw", "ga", "bhattacharyya", "rm"])
     def test_better_channels_come_first(self, method):
-        """Replacing a minus by a plus never makes a channel worse (Schuerch, 2016)."""
+        """Replacing a minus by a plus never makes a channel worse."""
         values = reliability(256, method)
         for index in range(256):
             for bit in range(8):
@@ -210,7 +210,7 @@ class TestWeights:
         assert weights == {0: 1, 4: 140, 6: 448, 8: 870, 10: 448, 12: 140, 16: 1}
 
     def test_second_order_reed_muller_code(self):
-        """RM(2, 5); MacWilliams and Sloane, ch. 15, Fig. 15.4."""
+        """RM(2, 5); MacWilliams and Sloane, ch. 15."""
         weights = PolarCode.construct(32, 16, "rm").weight_distribution()
         assert weights == {0: 1, 8: 620, 12: 13888, 16: 36518, 20: 13888, 24: 620, 32: 1}
 
