@@ -2,9 +2,9 @@
 
 An LLR is log P(bit = 0) / P(bit = 1), so a positive one speaks for 0. `SCLDecoder` is the
 successive-cancellation list decoder of Tal and Vardy, `MLDecoder` compares with every codeword.
-Both take ``(..., n)`` LLRs and work through them a chunk of frames at a time. Where a decision hangs
-on the result they use only elementwise steps in a fixed order, which round alike everywhere: the
-same input gives the same bits on every CPU, in every batch and with any number of threads.
+Both take ``(..., n)`` LLRs and work through them a chunk of frames at a time. Where a decision
+hangs on the result they use only elementwise steps in a fixed order, which round alike everywhere:
+the same input gives the same bits on every CPU, in every batch and with any number of threads.
 
 How the list decoder goes through a chunk. It walks the code's binary tree (`_plan`), carrying an
 array of LLRs ``(size of node, lanes)``. A *lane* is one path of one frame; lane ``p * frames + t``
