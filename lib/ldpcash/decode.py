@@ -122,9 +122,9 @@ class SCLDecoder:
         """Metrics of complete paths: ``(frames, L, n)`` bits, ``(frames, n)`` LLRs."""
         llr = _tamed(llr.T.astype(np.float64), self.exact)[:, None]  # (n, 1, frames)
         disagreement = np.maximum(np.where(codewords.T, llr, -llr), 0)
-        metric = _sum_halves(disagreement).T
+        metric = sum_halves(disagreement).T
         if self.exact:
-            metric += _sum_halves(_log1p_exp_minus(np.abs(llr))).T
+            metric += sum_halves(_log1p_exp_minus(np.abs(llr))).T
         return metric
 
     def _decode_chunk(self, llr: Real, best_only: bool) -> Bits:
@@ -196,7 +196,7 @@ class MLDecoder:
             frame, item = np.nonzero(close[unsure[part]])
             products = self._signs[item] * llr[unsure[part]][frame].astype(np.float64)
             settled = np.full((len(unsure[part]), len(self._signs)), -np.inf)
-            settled[frame, item] = _sum_halves(products.T)
+            settled[frame, item] = sum_halves(products.T)
             best[unsure[part]] = settled.argmax(axis=1)
         return best
 
@@ -297,13 +297,13 @@ class _ListSearch:
         one lane a frame comes back: the best.
         """
         if node.kind == "zero":
-            score = base + _sum_halves(llr)
+            score = base + sum_halves(llr)
             origin = self.best(score) if best_only else None
             score = _pick(score, origin)
             return np.zeros((node.size, score.size), np.uint8), score, origin
 
         if node.kind == "repetition":
-            total = _sum_halves(llr)
+            total = sum_halves(llr)
             score = self.branch(total, base)
             kept = self.best(score) if best_only else self.survivors(score)
             bit, origin = self.parents(kept, score.size)
@@ -352,7 +352,7 @@ class _ListSearch:
         if llr.shape[1] == self.frames:
             return np.zeros(self.frames, llr.dtype)
         size = np.abs(llr)
-        return _sum_halves(2 * _log_cosh_half(size) if self.exact else size)
+        return sum_halves(2 * _log_cosh_half(size) if self.exact else size)
 
     def llr_of_xor(self, a: Real, b: Real) -> Real:
         """LLR of the sum of two bits: sign(a b) min(|a|, |b|), or box-plus if exact.
@@ -424,7 +424,7 @@ def _follow(first: Lanes | None, then: Lanes | None) -> Lanes | None:
     return then if first is None else _pick(first, then)
 
 
-def _sum_halves(values: Real) -> Real:
+def sum_halves(values: Real) -> Real:
     """Sum over the first axis, a power of two long, in an order that is always the same."""
     while len(values) > 1:
         half = len(values) // 2

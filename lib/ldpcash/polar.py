@@ -95,15 +95,13 @@ class PolarCode:
                [1, 1, 1, 1]], dtype=uint8)
         """
         items = as_bits("bits", bits, self.k)
-        flat = items.reshape(-1, self.k)
-        codewords = np.empty((len(flat), self.n), dtype=np.uint8)
-        for start in range(0, len(flat), _FRAMES):
-            part = flat[start : start + _FRAMES]
-            u = np.zeros((len(part), self.n), dtype=np.uint8)
-            u[:, self.info] = part
-            words = _transform_words(_pack(u))
-            codewords[start : start + _FRAMES] = _unpack(words, self.n)
-        return codewords.reshape(*items.shape[:-1], self.n)
+        columns = items.reshape(-1, self.k).T
+        words = np.zeros((self.n, columns.shape[1]), dtype=np.uint8)
+        words[self.info] = columns
+        for start in range(0, columns.shape[1], _FRAMES):
+            part = slice(start, start + _FRAMES)
+            words[:, part] = polar_transform(np.ascontiguousarray(words[:, part]))
+        return words.T.reshape(*items.shape[:-1], self.n)
 
     def codebook(self) -> Bits:
         """All codewords, ``(2**k, n)``: row i encodes the bits of i, most significant first.
@@ -193,36 +191,13 @@ def _pack(bits: Bits) -> NDArray[np.uint64]:
     missing = -bits.shape[1] % 64
     if missing:
         bits = np.pad(bits, [(0, 0), (0, missing)])
-    return np.packbits(bits, axis=1, bitorder="little").view("<u8")
-
-
-def _unpack(words: NDArray[np.uint64], n: int) -> Bits:
-    return np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[:, :n]
-
-
-def _transform_words(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Multiply packed rows by G, in place: butterflies within words, then between them."""
-    for half, first_of_pairs in _PAIRS_IN_WORD.items():  # beyond n there are only zeros
-        words ^= words >> np.uint64(half) & first_of_pairs
-    half = 1
-    while half < words.shape[1]:
-        pairs = words.reshape(len(words), -1, 2, half)
-        pairs[:, :, 0] ^= pairs[:, :, 1]
-        half *= 2
-    return words
-
-
-# For each distance within a word, the bits that come first in their pair.
-_PAIRS_IN_WORD = {
-    half: np.uint64(sum(1 << i for i in range(64) if not i & half)) for half in (1, 2, 4, 8, 16, 32)
-}
+    return np.ascontiguousarray(np.packbits(bits, axis=1, bitorder="little")).view("<u8")
 
 
 def polar_transform(u: Bits) -> Bits:
     """Multiply by G along the first axis, in place: ``(n, ...)`` to the same shape.
 
-    G is its own inverse, so the same call turns codewords back into u. Along the *last* axis
-    `PolarCode.encode` is faster, because it packs bits into words.
+    G is its own inverse, so the same call turns codewords back into u.
 
     >>> polar_transform(np.array([[0], [1]], dtype=np.uint8)).tolist()
     [[1], [1]]

@@ -17,6 +17,7 @@ exactly the law that it has when N clients send their reports.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, Literal, NamedTuple
 
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ldpcash.decode import MLDecoder, SCLDecoder
+from ldpcash.decode import MLDecoder, SCLDecoder, sum_halves
 from ldpcash.polar import Bits, PolarCode, as_bits
 from ldpcash.privacy import gaussian_sigma, keep_probability, response_scale
 
@@ -135,13 +136,17 @@ class Protocol(ABC):
 
     def _signals(self, bits: ArrayLike) -> Reals:
         """Encode and modulate (step 2): ``(..., k)`` bits to ``(..., n)`` of +-1/sqrt(n)."""
-        return (2.0 * self.code.encode(bits) - 1) / np.sqrt(self.code.n)
+        return self._modulated(self.code.encode(bits))
+
+    def _modulated(self, ones: NDArray[Any]) -> Reals:
+        """1 or True to +1/sqrt(n), 0 or False to -1/sqrt(n)."""
+        signals = ones * (2 / np.sqrt(self.code.n))
+        signals -= 1 / np.sqrt(self.code.n)
+        return signals
 
     def _correlation(self, bits: Bits, y: Reals) -> Reals:
         """<x, y> with the signal x of each item: the frequency estimate (step 11)."""
-        codewords = np.empty_like(y, dtype=np.uint8)  # in the memory layout of y
-        codewords[...] = self.code.encode(bits)
-        return np.where(codewords, y, -y).sum(axis=-1) / np.sqrt(self.code.n)
+        return sum_halves(np.moveaxis(self._signals(bits) * y, -1, 0))
 
 
 def holders(frequency: float, clients: int) -> int:
@@ -166,39 +171,44 @@ def spread_evenly(counts: Counts, levels: int, rng: Generator) -> Counts:
     A tree of fair halvings: half of the clients of a cell, drawn by tossing a coin for each, move
     to its first half.
 
-    >>> spread_evenly(np.array([1000, 3]), 2, np.random.default_rng(1)).sum(axis=0)
-    array([1000,    3])
+    >>> spread_evenly(np.array([1000, 3]), 2, np.random.default_rng(1)).sum(axis=0).tolist()
+    [1000, 3]
     """
-    smallest = np.min_scalar_type(counts.max(initial=0))  # small integers are fast
-    cells = counts[None].astype(smallest)
+    cells = counts[None].astype(np.min_scalar_type(counts.max(initial=0)))  # small ones are fast
     for _ in range(levels):
         halves = np.empty((len(cells), 2, len(counts)), cells.dtype)
-        halves[:, 0] = _heads(cells, rng)
+        halves[:, 0] = fair_heads(cells, rng)
         np.subtract(cells, halves[:, 0], out=halves[:, 1])
         cells = halves.reshape(-1, len(counts))
-    return cells.astype(np.promote_types(smallest, np.int32))
+    return cells
 
 
-def _heads(tosses: Counts, rng: Generator) -> Counts:
-    """How many of each number of tosses of a fair coin fall heads: popcounts of random words."""
+def fair_heads(tosses: Counts, rng: Generator) -> Counts:
+    """How many of each number of tosses of a fair coin fall heads: popcounts of random words.
+
+    >>> bool((fair_heads(np.array([0, 1, 70]), np.random.default_rng(1)) <= [0, 1, 70]).all())
+    True
+    """
     most = int(tosses.max(initial=0))
     if most > _MANY_TOSSES:
         return np.asarray(rng.binomial(tosses, 0.5))
-    width = next((bits for bits in (8, 16, 32) if most <= bits), 64)
-    heads = np.bitwise_count(_coins(np.minimum(tosses, width), width, rng)).astype(tosses.dtype)
-    for done in range(width, most, width):
+    sure = int(tosses.min(initial=most)) // 64  # whole words that every count fills
+    heads = np.bitwise_count(_random_words((sure, *tosses.shape), 64, rng))
+    heads = heads.sum(axis=0, dtype=tosses.dtype)
+    width = next((bits for bits in (8, 16, 32) if most - 64 * sure <= bits), 64)
+    for done in range(64 * sure, most, width):
+        words = _random_words(tosses.shape, width, rng)
         left = np.clip(tosses, done, done + width) - done
-        heads += np.bitwise_count(_coins(left, width, rng))
+        words >>= np.subtract(width, left, dtype=words.dtype, casting="unsafe")
+        heads += np.bitwise_count(words)
     return heads
 
 
-def _coins(tosses: Counts, width: int, rng: Generator) -> Counts:
-    """Words of ``width`` bits, the last ``tosses`` of them random and the others 0."""
-    word = np.dtype(f"u{width // 8}")
-    words = rng.integers(0, 2**64, -(-tosses.size * word.itemsize // 8), dtype=np.uint64)
-    words = words.view(word)[: tosses.size].reshape(tosses.shape)
-    words >>= np.subtract(width, tosses, dtype=word, casting="unsafe")  # by the width: nothing left
-    return words
+def _random_words(shape: tuple[int, ...], width: int, rng: Generator) -> Counts:
+    """Random words of ``width`` bits."""
+    size = math.prod(shape)
+    words = rng.integers(0, 2**64, -(-size * width // 64), dtype=np.uint64)
+    return words.view(f"u{width // 8}")[:size].reshape(shape)
 
 
 class Cash(Protocol):
@@ -246,7 +256,9 @@ class Cash(Protocol):
         """A mean of N Gaussians is one Gaussian (Lemma 3): f x + N(0, sigma^2 / N)."""
         y = self._signals(self._items(bits))
         y *= holders(frequency, clients) / clients
-        y += self.sigma / np.sqrt(clients) * rng.standard_normal(y.shape)
+        noise = rng.standard_normal(y.shape[::-1])
+        noise *= self.sigma / np.sqrt(clients)
+        y += noise.T
         return y
 
     def estimate(self, y: ArrayLike) -> Estimate:
@@ -298,6 +310,7 @@ class Prot(Protocol):
         self.empty = empty
         self.decision = decision
         self.frequency_from = frequency_from
+        self._rounds = decision == "hard" or frequency_from == "rounded"
         self.keep = keep_probability(epsilon)
         self.amplitude = response_scale(epsilon) * np.sqrt(code.n)
 
@@ -326,22 +339,22 @@ class Prot(Protocol):
         truthful. These spread evenly over the n coordinates, and all others over n coordinates
         times two signs, whatever they hold.
         """
-        codewords = self.code.encode(self._items(bits))
-        trials, n = codewords.shape
+        y = np.sign(self._signals(self._items(bits)))
+        trials, n = y.shape
         held = holders(frequency, clients)
         levels = n.bit_length() - 1
         truthful = self._truthful(held, trials, rng)
         random = clients - truthful
-        total = spread_evenly(truthful, levels, rng)
-        total *= 2 * codewords.T.astype(np.int32, order="C") - 1
+        y *= spread_evenly(truthful, levels, rng).T
         if self.empty == "positive":
             positive = self._truthful(clients - held, trials, rng)
             random = random - positive
-            total += spread_evenly(positive, levels, rng)
-        signs = spread_evenly(random, levels + 1, rng)
-        total += signs[0::2]
-        total -= signs[1::2]
-        return (self.amplitude / clients * total).T
+            y += spread_evenly(positive, levels, rng).T
+        either = spread_evenly(random, levels, rng)
+        y -= either.T
+        y += 2.0 * fair_heads(either, rng).T  # heads send +, tails -
+        y *= self.amplitude / clients
+        return y
 
     def _truthful(self, clients: int, trials: int, rng: Generator) -> Counts:
         return np.asarray(rng.binomial(clients, 2 * self.keep - 1, size=trials))
@@ -349,7 +362,7 @@ class Prot(Protocol):
     def estimate(self, y: ArrayLike) -> Estimate:
         """Round (or not), decode, correlate."""
         means = np.asarray(y)
-        rounded = np.where(means >= 0, 1.0, -1.0) / np.sqrt(self.code.n)
+        rounded = self._modulated(means >= 0) if self._rounds else means
         bits = self.decoder.decode(-(rounded if self.decision == "hard" else means))
         source = rounded if self.frequency_from == "rounded" else means
         return Estimate(bits, self._correlation(bits, source))
