@@ -2,7 +2,8 @@
 
 Read the modules in the order in which an item travels: `polar` (bits to codewords), `privacy` (how
 much noise), `decode` (noisy averages back to bits), and `protocols`, which puts them together.
-`theory` has the closed forms that simulations are held against.
+`simulate` and `sweeps` run them in large numbers, and `theory` has the closed forms that this is
+held against.
 """
 
 from ldpcash.decode import MLDecoder, SCLDecoder
@@ -14,7 +15,9 @@ from ldpcash.privacy import (
     response_epsilon,
     response_scale,
 )
-from ldpcash.protocols import Cash, Estimate, Prot, ReportSum
+from ldpcash.protocols import Cash, Estimate, Prot, ReportSum, holders
+from ldpcash.simulate import Point, Row, columns
+from ldpcash.sweeps import SweepError, sweep
 
 __version__ = "0.1.0"
 
@@ -22,13 +25,19 @@ __all__ = [
     "Cash",
     "Estimate",
     "MLDecoder",
+    "Point",
     "PolarCode",
     "Prot",
     "ReportSum",
+    "Row",
     "SCLDecoder",
+    "SweepError",
+    "columns",
     "gaussian_delta",
     "gaussian_sigma",
+    "holders",
     "keep_probability",
     "response_epsilon",
     "response_scale",
+    "sweep",
 ]

@@ -20,6 +20,8 @@ from cycler import cycler
 from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
+from ldpcash.store import write_whole
+
 COLUMN = 3.5  # inches: one column of an IEEE page
 PAGE = 7.16  # both columns
 
@@ -84,8 +86,8 @@ def save_figure(fig: Figure, name: str, data: Mapping[str, Iterable[object]]) ->
         image = BytesIO()
         with matplotlib.rc_context(_STYLE):
             fig.savefig(image, format=ending, metadata=metadata)
-        _write(folder / f"{name}.{ending}", image.getvalue())
-    _write(folder / "data" / f"{name}.csv", table)
+        write_whole(folder / f"{name}.{ending}", image.getvalue())
+    write_whole(folder / "data" / f"{name}.csv", table)
 
 
 def _as_csv(data: Mapping[str, Iterable[object]]) -> bytes:
@@ -102,14 +104,3 @@ def _as_csv(data: Mapping[str, Iterable[object]]) -> bytes:
     writer.writerow(data)
     writer.writerows(zip(*columns, strict=True))
     return text.getvalue().encode()
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a whole file or nothing: a reader never sees half of one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_bytes(content)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

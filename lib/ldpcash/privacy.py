@@ -15,7 +15,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr
 
 # Nodes and weights on (0, 1). Sixteen are exact to the last digit on the intervals used below.
@@ -68,14 +67,12 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
         low -= 1
     while _log_delta(epsilon, math.exp(high)) > target:
         high += 1
-    root = brentq(
-        lambda log_scale: _log_delta(epsilon, math.exp(log_scale)) - target,
-        low,
-        high,
-        xtol=1e-15,
-        rtol=1e-15,
-    )
-    return math.exp(root) * _SIGMA_MARGIN * sensitivity
+    while (root := (low + high) / 2) not in (low, high):  # bisection, until no float is between
+        if _log_delta(epsilon, math.exp(root)) > target:
+            low = root
+        else:
+            high = root
+    return math.exp(high) * _SIGMA_MARGIN * sensitivity
 
 
 def _log_delta(epsilon: float, scale: float) -> float:

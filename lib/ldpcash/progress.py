@@ -1,0 +1,99 @@
+"""A progress bar for long sweeps, in a terminal or in JupyterLab, and silence everywhere else.
+
+Silence matters: nbval compares what a notebook prints, and a log has no use for a moving line.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import shutil
+import sys
+import time
+from typing import Any
+
+_SECONDS_BETWEEN_UPDATES = 0.1
+_CELLS = 20  # width of the bar in a terminal
+
+
+class Silent:
+    """No bar, and what the bars have in common."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def update(self, fraction: float, text: str) -> None:
+        """Show how much is done, 0 to 1, and a line of text; too frequent calls are dropped."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + _SECONDS_BETWEEN_UPDATES
+            self._show(min(max(fraction, 0.0), 1.0), text)
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+
+    def _show(self, fraction: float, text: str) -> None:
+        pass
+
+
+class Terminal(Silent):
+    """One line on stderr, written over again and again."""
+
+    def _show(self, fraction: float, text: str) -> None:
+        full = round(_CELLS * fraction)
+        line = f"[{'#' * full}{'.' * (_CELLS - full)}] {text}"
+        self._write(line[: shutil.get_terminal_size().columns - 1])
+
+    def close(self) -> None:
+        self._write("")
+
+    def _write(self, line: str) -> None:
+        sys.stderr.write(f"\r\x1b[2K{line}")  # to the line's start, erase it
+        sys.stderr.flush()
+
+
+class Notebook(Silent):
+    """A progress element below the cell, which goes away in the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._handle: Any = None
+
+    def _show(self, fraction: float, text: str) -> None:
+        self._display(
+            f'<progress value="{fraction:.3f}" max="1" aria-label="sweep"></progress> '
+            f"{html.escape(text)}"
+        )
+
+    def close(self) -> None:
+        if self._handle is not None:
+            self._display("")
+
+    def _display(self, markup: str) -> None:
+        from IPython.display import display
+
+        content = {"text/html": markup, "text/plain": ""}
+        if self._handle is None:
+            self._handle = display(content, raw=True, display_id=True)
+        else:
+            self._handle.update(content, raw=True)
+
+
+def progress_bar(show: bool | None = None) -> Silent:
+    """The bar that fits where this runs.
+
+    Args:
+        show: True or False decides; None shows a bar to a person only. That is a terminal, or a
+            kernel that a Jupyter server started for an open notebook, and never a CI run.
+
+    >>> type(progress_bar(False)).__name__
+    'Silent'
+    """
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    in_kernel = hasattr(shell, "kernel")
+    if show is None:
+        watched = "JPY_SESSION_NAME" in os.environ if in_kernel else sys.stderr.isatty()
+        show = watched and not os.environ.get("CI")
+    if not show:
+        return Silent()
+    return Notebook() if in_kernel else Terminal()

@@ -1,0 +1,330 @@
+"""One setting of a protocol, simulated: how often it errs, how far off its estimate is.
+
+A `Point` is the setting, in plain parameters. Its trials are cut into numbered chunks of fixed size
+(`chunk_sizes`), and each is simulated by itself (`run_chunk`), from a random stream keyed by seed,
+point and chunk::
+
+    Point, seed, chunk -> items -> y, from the exact law -> estimates -> Tally of the chunk
+    tallies, added in the order of chunks -> Row: rates, errors and their intervals
+
+So a result depends on the point, the seed and the number of chunks, and on nothing else. `sweep`
+in `ldpcash.sweeps` decides how many chunks there are, and where they are computed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+from scipy.special import betaincinv
+
+from ldpcash.decode import MLDecoder, SCLDecoder, sum_halves
+from ldpcash.polar import PolarCode
+from ldpcash.protocols import Cash, Prot, Protocol, holders
+
+PROTOCOLS: dict[str, type[Protocol]] = {"Cash": Cash, "Prot": Prot}
+DECODERS: dict[str, type[SCLDecoder] | type[MLDecoder]] = {"SCL": SCLDecoder, "ML": MLDecoder}
+
+_FIRST_CHUNK = 1024  # trials; each further chunk has twice as many, up to a tenth of a second's
+_CHUNK_VALUES = 2**25  # trials times n times list size of the largest chunks
+_BLOCK = 2048  # trials that are drawn and decoded together
+_NO_RESULT = (
+    "figures.py",
+    "progress.py",
+    "store.py",
+    "sweeps.py",
+    "workers.py",
+)  # modules no result hangs on
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One setting, in plain parameters. A wrong one is a `ValueError` here, not in a worker.
+
+    What is not given is filled in from the protocol's own defaults, so that a point says all of
+    what it stands for; what the protocol does not have is None, and must not be given.
+
+    Args:
+        protocol: "Cash" or "Prot".
+        epsilon: the privacy of each client's report.
+        frequency, clients: how many clients there are, and which fraction holds the item. The true
+            frequency is that of the nearest whole number of holders; see `ldpcash.holders`.
+        n, k: length of the code and number of its information bits.
+        method, design_sigma: how the code is constructed, see `PolarCode.construct`; "pw" if not
+            given.
+        info: the k indices of the information bits, instead of a method.
+        decoder: "SCL" or "ML".
+        list_size, exact: of the SCL decoder.
+        delta: of `Cash`.
+        empty, decision, frequency_from: of `Prot`.
+
+    >>> Point(protocol="Prot", epsilon=2, frequency=0.6, clients=1000).decoder
+    'ML'
+    """
+
+    protocol: str
+    epsilon: float
+    frequency: float
+    clients: int
+    n: int = 64
+    k: int = 8
+    method: str | None = None
+    design_sigma: float | None = None
+    info: tuple[int, ...] | None = None
+    decoder: str | None = None
+    list_size: int | None = None
+    exact: bool | None = None
+    delta: float | None = None
+    empty: str | None = None
+    decision: str | None = None
+    frequency_from: str | None = None
+
+    def __post_init__(self) -> None:
+        holders(self.frequency, self.clients)
+        protocol = self.build()
+        decoder = protocol.decoder
+        resolved = {
+            "epsilon": float(self.epsilon),
+            "frequency": float(self.frequency),
+            "clients": int(self.clients),
+            "n": protocol.code.n,
+            "k": protocol.code.k,
+            "method": None if self.info else self.method or "pw",
+            "info": tuple(protocol.code.info.tolist()) if self.info else None,
+            "decoder": next(name for name, kind in DECODERS.items() if type(decoder) is kind),
+            "list_size": getattr(decoder, "list_size", None),
+            "exact": getattr(decoder, "exact", None),
+            **{name: getattr(protocol, name, None) for name in _PROTOCOL_OPTIONS},
+        }
+        for name, value in resolved.items():
+            object.__setattr__(self, name, value)
+
+    def build(self) -> Protocol:
+        """The protocol that this point is about."""
+        protocol = _choose("protocol", self.protocol, PROTOCOLS)
+        code = self._code()
+        decoder = None
+        if self.decoder or self.list_size is not None or self.exact is not None:
+            kind = _choose("decoder", self.decoder or "SCL", DECODERS)
+            decoder = kind(code, **self._given(kind, _DECODER_OPTIONS))
+        options = self._given(protocol, _PROTOCOL_OPTIONS)
+        return protocol(code, epsilon=self.epsilon, decoder=decoder, **options)
+
+    def _code(self) -> PolarCode:
+        if self.info is None:
+            return PolarCode.construct(self.n, self.k, self.method or "pw", self.design_sigma)
+        for name in ("method", "design_sigma"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} = {getattr(self, name)!r}: give it or info, not both")
+        if len(self.info) != self.k:
+            raise ValueError(f"info = {self.info!r}: needs k = {self.k} indices")
+        return PolarCode(self.n, self.info)
+
+    def _given(self, kind: type, names: tuple[str, ...]) -> dict[str, Any]:
+        """The options among ``names`` that were given; each must be one of ``kind``'s."""
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        for name, value in given.items():
+            if name not in inspect.signature(kind).parameters:
+                raise ValueError(f"{name} = {value!r}: {kind.__name__} has no such option")
+        return given
+
+    @cached_property
+    def key(self) -> str:
+        """A name for this point: a hash of all its parameters."""
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:32]
+
+    @property
+    def true_frequency(self) -> float:
+        return holders(self.frequency, self.clients) / self.clients
+
+
+_PROTOCOL_OPTIONS = ("delta", "empty", "decision", "frequency_from")
+_DECODER_OPTIONS = ("list_size", "exact")
+
+
+def _choose(name: str, value: str, allowed: dict[str, Any]) -> Any:
+    if value not in allowed:
+        raise ValueError(f"{name} = {value!r}: choose one of {', '.join(allowed)}")
+    return allowed[value]
+
+
+class Tally(NamedTuple):
+    """Sums over trials; tallies of several chunks add up."""
+
+    trials: int = 0
+    errors: int = 0  # items decoded wrongly
+    off: float = 0.0  # sum of |estimated - true frequency|
+    off_squared: float = 0.0
+    off_correct: float = 0.0  # the same over correctly decoded trials
+    off_correct_squared: float = 0.0
+
+    def plus(self, other: Tally) -> Tally:
+        sums: list[Any] = [mine + its for mine, its in zip(self, other, strict=True)]
+        return Tally(*sums)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a sweep found at one point."""
+
+    point: Point
+    trials: int
+    errors: int
+    rate: float  # the block error rate, errors / trials
+    low: float  # its 95 % interval
+    high: float
+    frequency_error: float  # mean of |estimated - true frequency| over all trials
+    frequency_error_se: float  # its standard error
+    frequency_error_correct: float  # over correctly decoded trials alone; NaN if there is none
+    frequency_error_correct_se: float
+
+    @classmethod
+    def of(cls, point: Point, tally: Tally) -> Row:
+        low, high = binomial_interval(tally.errors, tally.trials)
+        correct = tally.trials - tally.errors
+        return cls(
+            point,
+            tally.trials,
+            tally.errors,
+            tally.errors / tally.trials,
+            low,
+            high,
+            *_mean_and_error(tally.trials, tally.off, tally.off_squared),
+            *_mean_and_error(correct, tally.off_correct, tally.off_correct_squared),
+        )
+
+
+def _mean_and_error(count: int, total: float, squares: float) -> tuple[float, float]:
+    if count == 0:
+        return math.nan, math.nan
+    mean = total / count
+    if count == 1:
+        return mean, math.nan
+    return mean, math.sqrt(max(squares - count * mean**2, 0.0) / (count - 1) / count)
+
+
+def binomial_interval(errors: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Interval for an error rate, after Clopper and Pearson: ``(low, high)``.
+
+    It covers the rate with at least this probability if the number of trials was fixed, and also if
+    one went on until a fixed number of errors: then the exact upper end is a little lower.
+
+    >>> low, high = binomial_interval(3, 1000)
+    >>> round(low, 6), round(high, 6)
+    (0.000619, 0.008742)
+    """
+    if not 0 <= errors <= trials or trials < 1:
+        raise ValueError(f"errors = {errors!r}: needs a number from 0 to trials = {trials!r}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence = {confidence!r}: needs a number between 0 and 1")
+    tail = (1 - confidence) / 2
+    low = betaincinv(errors, trials - errors + 1, tail) if errors else 0.0
+    high = betaincinv(errors + 1, trials - errors, 1 - tail) if errors < trials else 1.0
+    return float(low), float(high)
+
+
+def columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
+    """Rows as columns by name, parameters first: the data of a figure.
+
+    Parameters that no row has are left out.
+    """
+    rows = list(rows)
+    names = [field.name for field in fields(Point)]
+    table = {name: [getattr(row.point, name) for row in rows] for name in names}
+    table = {name: values for name, values in table.items() if any(v is not None for v in values)}
+    for field in fields(Row)[1:]:
+        table[field.name] = [getattr(row, field.name) for row in rows]
+    return table
+
+
+# A chunk of trials
+
+
+def trial_cost(point: Point) -> int:
+    """A rough measure of the time that a trial takes: n times the list size.
+
+    >>> trial_cost(Point(protocol="Cash", epsilon=1, frequency=0.5, clients=100))
+    512
+    """
+    return point.n * (point.list_size or 8)
+
+
+def chunk_sizes(point: Point, max_trials: int) -> list[int]:
+    """How many trials each chunk of a point has: small ones first, no more than ``max_trials``.
+
+    >>> chunk_sizes(Point(protocol="Cash", epsilon=1, frequency=0.5, clients=100), 8000)
+    [1024, 2048, 4096, 832]
+    """
+    largest = max(1, _CHUNK_VALUES // trial_cost(point))
+    sizes: list[int] = []
+    left = max_trials
+    while left:
+        sizes.append(min(_FIRST_CHUNK << min(len(sizes), 32), largest, left))
+        left -= sizes[-1]
+    return sizes
+
+
+def run_chunk(point: Point, seed: int, chunk: int, trials: int, version: str) -> Tally:
+    """Simulate one chunk of a point, wherever this runs.
+
+    Args:
+        point: the setting.
+        seed, chunk: with the point, the key of the random stream.
+        trials: how many.
+        version: the `code_version` of the sweep, which has to be the one here.
+    """
+    if version != code_version():
+        raise RuntimeError(
+            "a worker has another version of ldpcash, NumPy or SciPy than the sweep:"
+            " the same must be installed on both"
+        )
+    protocol = _protocol(point)
+    sequence = np.random.SeedSequence([seed, int(point.key, 16)], spawn_key=(chunk,))
+    rng = np.random.Generator(np.random.SFC64(sequence))
+    total = Tally()
+    for start in range(0, trials, _BLOCK):
+        total = total.plus(_run_block(protocol, point, min(_BLOCK, trials - start), rng))
+    return total
+
+
+def _run_block(protocol: Protocol, point: Point, trials: int, rng: np.random.Generator) -> Tally:
+    items = rng.integers(0, 2, (trials, point.k), dtype=np.uint8)
+    y = protocol.mean_reports(items, point.frequency, point.clients, rng)
+    bits, frequency = protocol.estimate(y)
+    correct = (bits == items).all(axis=1)
+    off = np.zeros((_BLOCK, 4))
+    off[:trials, 0] = np.abs(frequency - point.true_frequency)
+    off[:trials, 2] = off[:trials, 0] * correct
+    off[:, 1::2] = off[:, 0::2] ** 2
+    sums = sum_halves(off).tolist()  # in a fixed order, so to the last bit the same everywhere
+    return Tally(trials, trials - int(np.count_nonzero(correct)), *sums)
+
+
+@lru_cache(maxsize=8)
+def _protocol(point: Point) -> Protocol:
+    return point.build()
+
+
+@cache
+def code_version() -> str:
+    """A hash of all code that results depend on: this package's modules, NumPy and SciPy.
+
+    >>> len(code_version())
+    32
+    """
+    digest = hashlib.sha256(f"{np.__version__} {scipy.__version__}".encode())
+    folder = Path(__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        if path.name not in _NO_RESULT:
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:32]

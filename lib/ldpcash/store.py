@@ -1,0 +1,106 @@
+"""Files that are whole or not there: results of finished chunks, kept so that nothing is lost.
+
+Each record is one small JSON file, written aside and moved into place, so a reader never sees half
+of one. It holds what the record is for, the result, and a checksum over both. A file that is
+damaged, or was made for something else, is never used: `Store.load` says what is wrong with it, and
+the next `save` replaces it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+Record = Mapping[str, Any]
+
+
+class UnusableError(ValueError):
+    """A stored file that cannot be used, and why."""
+
+
+def result_folder() -> Path:
+    """Where results are kept: ``$LDPCASH_RESULTS`` if set, else the repository's ``build/results``.
+
+    >>> result_folder().name != ""
+    True
+    """
+    chosen = os.environ.get("LDPCASH_RESULTS")
+    return Path(chosen) if chosen else Path(__file__).resolve().parents[2] / "build" / "results"
+
+
+class Store:
+    """A folder of records.
+
+    Args:
+        folder: where; made if it is not there. One that cannot be written to is a `ValueError`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = Store(folder)
+    ...     store.save("a/1", {"seed": 7}, {"errors": 3})
+    ...     store.load("a/1", {"seed": 7})
+    {'errors': 3}
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        try:
+            write_whole(self.folder / "writable", b"This folder can be written to.\n")
+        except OSError as error:
+            raise ValueError(
+                f"store = {str(folder)!r}: the folder cannot be written to: {error.strerror}"
+            ) from error
+
+    def save(self, name: str, about: Record, result: Record) -> None:
+        """Keep a result, with all that it depends on, under a name such as "point/chunk"."""
+        record = {"about": about, "result": result}
+        content = json.dumps({**record, "sha256": _checksum(record)}, indent=1) + "\n"
+        write_whole(self._path(name), content.encode())
+
+    def load(self, name: str, about: Record) -> dict[str, Any]:
+        """The result kept under a name; `UnusableError` says why if there is none to be trusted."""
+        try:
+            stored = json.loads(self._path(name).read_bytes())
+            checksum = stored.pop("sha256")
+            whole = checksum == _checksum(stored)
+        except (OSError, ValueError, KeyError, AttributeError, TypeError):
+            whole = False
+        if not whole:
+            raise UnusableError("damaged")
+        if stored["about"] != json.loads(json.dumps(about)):
+            raise UnusableError("made with other parameters or by another version of the code")
+        return dict(stored["result"])
+
+    def names(self, group: str) -> Iterator[str]:
+        """Names of all records "group/..." that are there, whole or not."""
+        for path in (self.folder / group).glob("[!.]*.json"):
+            yield f"{group}/{path.stem}"
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a whole file or nothing, and make the folders on the way to it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder, "new", "file"), b"all of it")
+    ...     Path(folder, "new", "file").read_bytes()
+    b'all of it'
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _checksum(record: Record) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,301 @@
+"""Points, chunks and rows: held against closed forms, and against plain recomputation.
+
+Every statistical test has a fixed seed and a false-alarm rate of at most 1e-6.
+"""
+
+import dataclasses
+import json
+import math
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ldpcash import Cash, PolarCode, Prot, SCLDecoder, simulate
+from ldpcash.simulate import (
+    Point,
+    Row,
+    Tally,
+    binomial_interval,
+    chunk_sizes,
+    code_version,
+    columns,
+    run_chunk,
+)
+from ldpcash.theory import biorthogonal_error, error_mean, signal_to_noise
+
+FALSE_ALARM = 1e-6
+BIORTHOGONAL = (31, 47, 55, 59, 61, 62, 63)
+
+
+def point(protocol="Cash", epsilon=2.0, frequency=0.6, clients=1000, **others):
+    return Point(protocol=protocol, epsilon=epsilon, frequency=frequency, clients=clients, **others)
+
+
+class TestPoint:
+    def test_says_all_of_what_it_stands_for(self):
+        cash, prot = point(), point("Prot")
+        assert (cash.decoder, cash.list_size, cash.exact, cash.delta) == ("SCL", 8, False, 1e-4)
+        assert (cash.empty, cash.decision, cash.frequency_from) == (None, None, None)
+        assert (prot.decoder, prot.list_size, prot.exact, prot.delta) == ("ML", None, None, None)
+        assert (prot.empty, prot.decision, prot.frequency_from) == ("uniform", "hard", "mean")
+
+    @pytest.mark.parametrize(
+        "same",
+        [
+            {"decoder": "SCL"},
+            {"list_size": 8},
+            {"method": "pw", "delta": 1e-4, "exact": False},
+            {"epsilon": np.float32(2), "clients": np.int64(1000)},
+        ],
+    )
+    def test_is_the_same_with_its_defaults_given(self, same):
+        assert point(**same) == point()
+        assert point(**same).key == point().key
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"epsilon": 2.0000001},
+            {"frequency": 0.7},
+            {"clients": 999},
+            {"n": 128},
+            {"k": 7},
+            {"method": "rm"},
+            {"decoder": "ML"},
+            {"list_size": 4},
+            {"exact": True},
+            {"delta": 1e-5},
+            {"protocol": "Prot"},
+        ],
+    )
+    def test_has_a_key_of_its_own(self, other):
+        assert point(**other).key != point().key
+
+    def test_its_key_does_not_change_when_options_are_added(self):
+        """Streams hang on it, and so does every figure: only parameters that are set may count."""
+        given = {k: v for k, v in dataclasses.asdict(point()).items() if v is not None}
+        assert set(given) == {
+            *("protocol", "epsilon", "frequency", "clients", "n", "k", "method"),
+            *("decoder", "list_size", "exact", "delta"),
+        }
+        assert point().key == "9bde0fbc7f1250246e8d4e3da31a62ae"
+
+    def test_builds_its_protocol(self):
+        built = point("Prot", decoder="SCL", list_size=4, decision="soft", empty="positive").build()
+        assert isinstance(built, Prot)
+        assert isinstance(built.decoder, SCLDecoder)
+        assert (built.decoder.list_size, built.decision, built.empty) == (4, "soft", "positive")
+        assert isinstance(point().build(), Cash)
+        code = point(k=7, info=BIORTHOGONAL).build().code
+        assert code.info.tolist() == list(BIORTHOGONAL)
+        code = point(method="ga", design_sigma=1.5, n=256).build().code
+        assert np.array_equal(code.info, PolarCode.construct(256, 8, "ga", 1.5).info)
+
+    def test_travels(self):
+        there = pickle.loads(pickle.dumps(point()))
+        assert there == point()
+        assert there.key == point().key
+        assert json.loads(json.dumps(dataclasses.asdict(point())))["epsilon"] == 2.0
+
+    def test_its_true_frequency_is_that_of_whole_clients(self):
+        assert point(frequency=1 / 3, clients=100).true_frequency == 0.33
+
+    @pytest.mark.parametrize(
+        ("wrong", "sentence"),
+        [
+            ({"protocol": "Cache"}, "protocol = 'Cache': choose one of Cash, Prot"),
+            ({"epsilon": 0.0}, "epsilon = 0.0: needs"),
+            ({"epsilon": math.nan}, "epsilon = nan: needs"),
+            ({"delta": 1.0}, "delta = 1.0: needs"),
+            ({"frequency": 1.5}, "frequency = 1.5: needs a number from 0 to 1"),
+            ({"clients": 0}, "clients = 0: needs a whole number from 1"),
+            ({"clients": 10.5}, "clients = 10.5: needs a whole number from 1"),
+            ({"n": 60}, "n = 60: the length must be a power of two"),
+            ({"k": 65}, "k = 65: needs a whole number from 1 to n = 64"),
+            ({"info": BIORTHOGONAL}, r"info = \(31, .*\): needs k = 8 indices"),
+            ({"info": BIORTHOGONAL, "k": 7, "method": "pw"}, "method = 'pw': give it or info"),
+            ({"method": "magic"}, "method = 'magic'"),
+            ({"decoder": "BP"}, "decoder = 'BP': choose one of SCL, ML"),
+            ({"decoder": "ML", "list_size": 4}, "list_size = 4: MLDecoder has no such option"),
+            ({"list_size": 0}, "list_size = 0: needs a whole number from 1"),
+            ({"empty": "uniform"}, "empty = 'uniform': Cash has no such option"),
+            ({"protocol": "Prot", "delta": 1e-4}, "delta = 0.0001: Prot has no such option"),
+            ({"protocol": "Prot", "empty": "zero"}, "empty = 'zero': choose one of"),
+            ({"k": 20, "decoder": "ML"}, r"code = \(64, 20\): an ML decoder holds all codewords"),
+        ],
+    )
+    def test_a_wrong_parameter_is_named_at_once(self, wrong, sentence):
+        with pytest.raises(ValueError, match=f"^{sentence}"):
+            point(**wrong)
+
+
+class TestChunks:
+    @pytest.mark.parametrize("max_trials", [1, 1023, 1024, 1025, 7168, 10**6 + 1])
+    @pytest.mark.parametrize("n", [64, 1024])
+    def test_sizes_grow_up_to_a_limit_and_add_up(self, max_trials, n):
+        sizes = chunk_sizes(point(n=n), max_trials)
+        largest = 2**25 // (8 * n)
+        assert sum(sizes) == max_trials
+        assert sizes[:-1] == [min(1024 << i, largest) for i in range(len(sizes) - 1)]
+        assert 0 < sizes[-1] <= largest
+
+    def test_more_trials_only_add_chunks(self):
+        assert chunk_sizes(point(), 7000)[:2] == chunk_sizes(point(), 10**6)[:2]
+
+    def test_is_a_plain_count(self):
+        """The same stream, the same draws, and everything counted with NumPy's own functions."""
+        here = point("Prot", epsilon=0.7, frequency=0.55)
+        tally = run_chunk(here, 5, 3, 3000, code_version())
+        sequence = np.random.SeedSequence([5, int(here.key, 16)], spawn_key=(3,))
+        rng = np.random.Generator(np.random.SFC64(sequence))
+        errors, off = 0, []
+        for trials in (2048, 952):
+            items = rng.integers(0, 2, (trials, 8), dtype=np.uint8)
+            y = here.build().mean_reports(items, 0.55, 1000, rng)
+            estimate = here.build().estimate(y)
+            wrong = (estimate.bits != items).any(axis=1)
+            errors += wrong.sum()
+            off.append(np.stack([abs(estimate.frequency - 0.55), wrong]))
+        off, wrong = np.concatenate(off, axis=1)
+        assert tally[:2] == (3000, errors)
+        assert 0 < errors < 3000
+        right = off[wrong == 0]
+        row = Row.of(here, tally)
+        assert row.rate == errors / 3000
+        assert row.frequency_error == pytest.approx(off.mean(), rel=1e-12)
+        assert row.frequency_error_se == pytest.approx(stats.sem(off), rel=1e-9)
+        assert row.frequency_error_correct == pytest.approx(right.mean(), rel=1e-12)
+        assert row.frequency_error_correct_se == pytest.approx(stats.sem(right), rel=1e-9)
+
+    def test_streams_differ_by_seed_point_and_chunk(self):
+        results = [
+            run_chunk(here, seed, chunk, 100, code_version())
+            for here in (point(), point(delta=1.0001e-4))
+            for seed in (0, 1)
+            for chunk in (0, 1)
+        ]
+        assert len({tally.off for tally in results}) == len(results)
+
+    def test_error_rate_is_that_of_the_closed_form(self):
+        """(64, 7) biorthogonal, whose ML error rate is one integral."""
+        here = point(epsilon=1.5, k=7, info=BIORTHOGONAL, decoder="ML")
+        tally = run_chunk(here, 1, 0, 40_000, code_version())
+        snr = signal_to_noise(0.6, 1000, here.build().sigma)
+        expected = biorthogonal_error(7, snr)
+        assert 0.01 < expected < 0.5
+        assert stats.binomtest(tally.errors, 40_000, expected).pvalue > FALSE_ALARM
+
+    def test_frequency_error_is_half_normal_where_nothing_goes_wrong(self):
+        here = point(epsilon=6.0, frequency=1.0)
+        row = Row.of(here, run_chunk(here, 1, 0, 40_000, code_version()))
+        assert row.errors == 0
+        expected = error_mean(here.build().sigma, 1000)
+        z = (row.frequency_error - expected) / row.frequency_error_se
+        assert 2 * stats.norm.sf(abs(z)) > FALSE_ALARM
+        assert row.frequency_error == row.frequency_error_correct
+        # A half-normal's standard deviation is its mean times sqrt(pi / 2 - 1).
+        assert row.frequency_error_se * 200 == pytest.approx(
+            expected * math.sqrt(math.pi / 2 - 1), rel=0.05
+        )
+
+    def test_another_version_of_the_code_is_refused(self):
+        with pytest.raises(RuntimeError, match="a worker has another version"):
+            run_chunk(point(), 1, 0, 10, "another")
+
+    def test_the_version_is_a_hash_of_the_code_that_results_hang_on(self, tmp_path, monkeypatch):
+        package = tmp_path / "ldpcash"
+        package.mkdir()
+        for name in ("decode.py", "figures.py", "simulate.py"):
+            (package / name).write_text(f"# {name}")
+        monkeypatch.setattr(simulate, "__file__", str(package / "simulate.py"))
+        version = code_version.__wrapped__
+        first = version()
+        (package / "figures.py").write_text("# restyled")
+        assert version() == first
+        (package / "decode.py").write_text("# faster")
+        second = version()
+        assert second != first
+        monkeypatch.setattr(np, "__version__", "3.0")
+        assert version() != second
+
+    def test_results_do_not_depend_on_threads_or_cpu_features(self):
+        """Other BLAS kernels, one thread, no SIMD beyond the baseline: the same sums."""
+        script = (
+            "from ldpcash.simulate import *\n"
+            "for p in ('Cash', 'Prot'):\n"
+            "  point = Point(protocol=p, epsilon=1.0, frequency=0.6, clients=1000)\n"
+            "  print(repr(run_chunk(point, 1, 0, 3000, code_version())))"
+        )
+        plain = {
+            "OPENBLAS_NUM_THREADS": "1",
+            "OPENBLAS_CORETYPE": "Nehalem",
+            "NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3",
+        }
+        outputs = {
+            subprocess.run(
+                [sys.executable, "-W", "ignore", "-c", script],
+                env={**os.environ, **env},
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+            for env in ({}, plain)
+        }
+        assert len(outputs) == 1
+
+
+class TestRows:
+    def test_nothing_right_or_a_single_trial_is_not_a_number(self):
+        row = Row.of(point(), Tally(3, 3, 0.3, 0.03, 0.0, 0.0))
+        assert (row.rate, row.high) == (1.0, 1.0)
+        assert row.frequency_error == pytest.approx(0.1)
+        assert row.frequency_error_se == pytest.approx(0.0, abs=1e-8)
+        assert math.isnan(row.frequency_error_correct)
+        assert math.isnan(row.frequency_error_correct_se)
+        assert math.isnan(Row.of(point(), Tally(1, 0, 0.1, 0.01, 0.1, 0.01)).frequency_error_se)
+
+    def test_columns_are_parameters_then_results(self):
+        rows = [Row.of(p, Tally(10, 1)) for p in (point(), point("Prot"))]
+        table = columns(rows)
+        assert table["protocol"] == ["Cash", "Prot"]
+        assert table["delta"] == [1e-4, None]
+        assert table["errors"] == [1, 1]
+        assert "info" not in table
+        assert list(table)[-10:-7] == ["frequency_from", "trials", "errors"]
+        assert columns([]).keys() == {f.name for f in dataclasses.fields(Row)} - {"point"}
+
+
+class TestInterval:
+    @pytest.mark.parametrize(("errors", "trials"), [(0, 7), (1, 1), (3, 1000), (999, 1000)])
+    @pytest.mark.parametrize("confidence", [0.95, 0.999])
+    def test_is_clopper_and_pearson_s(self, errors, trials, confidence):
+        expected = stats.binomtest(errors, trials).proportion_ci(confidence)
+        assert binomial_interval(errors, trials, confidence) == pytest.approx(tuple(expected))
+
+    @pytest.mark.parametrize("rate", [0.9, 0.3, 0.05, 0.01, 0.004])
+    def test_covers_under_the_stopping_rule(self, rate):
+        """Exact: the law of (chunks, errors) when a sweep stops, for 20 errors or 7168 trials."""
+        sizes = [1024, 2048, 4096]
+        reached = np.array([1.0])  # probability of each number of errors so far, still going
+        covered, trials = 0.0, 0
+        for i, size in enumerate(sizes):
+            trials += size
+            reached = np.convolve(reached, stats.binom.pmf(np.arange(size + 1), size, rate))
+            stops = np.arange(len(reached)) >= (0 if i == len(sizes) - 1 else 20)
+            for errors in np.flatnonzero(stops & (reached > 1e-12)):
+                low, high = binomial_interval(int(errors), trials)
+                covered += reached[errors] * (low <= rate <= high)
+            reached = np.where(stops, 0.0, reached)
+        assert covered > 0.95
+
+    @pytest.mark.parametrize(
+        "wrong", [(-1, 10), (11, 10), (0, 0), (1, 10, 0.0), (1, 10, 1.0)], ids=str
+    )
+    def test_refuses_nonsense(self, wrong):
+        with pytest.raises(ValueError, match=r"errors = |confidence = "):
+            binomial_interval(*wrong)
