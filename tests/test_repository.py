@@ -16,12 +16,24 @@ sys.path.insert(0, str(ROOT / "tools"))
 import env  # noqa: E402
 
 
+def run_example(number):
+    """What the README's example of this number prints; `test_cluster.py` runs the last one."""
+    example = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[number]
+    run = [sys.executable, "-c", example]
+    return subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def test_the_readme_s_example_runs_as_written():
-    example = re.search(r"```python\n(.*?)```", README, re.DOTALL).group(1)
-    result = subprocess.run(
-        [sys.executable, "-c", example], capture_output=True, text=True, check=True
-    )
-    assert f"It prints `{result.stdout.strip()}`" in README
+    assert f"It prints `{run_example(0)}`" in README
+
+
+def test_the_readme_s_sweep_runs_as_written():
+    lines = run_example(1).splitlines()
+    assert [line.split()[:2] for line in lines] == [
+        [protocol, epsilon]
+        for protocol in ("Cash", "Prot")
+        for epsilon in ("0.5", "1.0", "1.5", "2.0")
+    ]
 
 
 def test_the_readme_names_every_target_and_file():

@@ -5,12 +5,13 @@ The two take turns and the best round of each counts, because machines are share
 """
 
 import resource
+import tempfile
 import time
 import tracemalloc
 
 import numpy as np
 
-from ldpcash import Cash, PolarCode, Prot, ReportSum, SCLDecoder
+from ldpcash import Cash, Point, PolarCode, Prot, ReportSum, SCLDecoder, sweep
 
 ROUNDS = 15
 FRAMES = 32_768
@@ -33,6 +34,7 @@ def main():
     decoders()
     protocols()
     stream()
+    sweeps()
 
 
 def decoders():
@@ -85,7 +87,7 @@ def protocols(trials=2048, clients=1000, frequency=0.6, epsilon=2.0):
         "Prot, hard": Prot(code, epsilon),
         "Prot, soft": Prot(code, epsilon, SCLDecoder(code), decision="soft"),
     }.items():
-        y = protocol.mean_reports(items, frequency, clients, rng)
+        y = np.ascontiguousarray(protocol.mean_reports(items, frequency, clients, rng))
 
         def end_to_end(protocol=protocol):
             means = protocol.mean_reports(items, frequency, clients, rng)
@@ -98,13 +100,32 @@ def protocols(trials=2048, clients=1000, frequency=0.6, epsilon=2.0):
                 "decode": lambda p=protocol, y=y: p.decoder.decode(y),
                 "all": end_to_end,
             },
-            ROUNDS,
+            10 * ROUNDS,
         )
         one = {task: 1e6 * t / (1 if task == "clients" else trials) for task, t in times.items()}
         print(
             f"{name:<12} {one['clients']:9.0f} {one['law']:9.2f} {one['clients'] / one['law']:8.0f}"
             f" {one['decode']:9.2f} {one['all']:10.2f} {one['decode'] / one['all']:8.2f}"
         )
+
+
+def sweeps(epsilons=(3.0, 3.2, 3.4, 3.6), trials=2_000_000):
+    """The same sweep with one worker and with two, each from an empty store."""
+    points = [
+        Point(protocol=protocol, epsilon=epsilon, frequency=0.6, clients=1000)
+        for protocol in ("Cash", "Prot")
+        for epsilon in epsilons
+    ]
+    seconds = {}
+    for workers in (1, 2):
+        with tempfile.TemporaryDirectory() as store:
+            start = time.perf_counter()
+            sweep(points, 1, min_errors=trials, max_trials=trials, workers=workers, store=store)
+            seconds[workers] = time.perf_counter() - start
+    print()
+    print(f"A sweep of {len(points)} points with {trials:,} trials each:", end=" ")
+    print(f"one worker {seconds[1]:.0f} s, two {seconds[2]:.0f} s,", end=" ")
+    print(f"{seconds[1] / seconds[2]:.2f} times as fast")
 
 
 def stream(clients=10_000_000, at_once=10_000):

@@ -2,11 +2,13 @@
 
 Both go through papermill in reading order, with ``notebooks`` as the working directory, as in
 JupyterLab. Executed copies go to ``build/notebooks``; only `refresh` touches ``notebooks``, and a
-second refresh changes nothing.
+second refresh changes nothing. `run` uses stored results of simulations, `refresh` computes all.
 """
 
 import argparse
+import os
 import sys
+import tempfile
 from pathlib import Path
 
 import nbformat
@@ -36,11 +38,14 @@ def main(arguments=None):
     try:
         for name in {*names, *values}:
             check_parameters(name, values.get(name, {}))
-        for number, name in enumerate(names, start=1):
-            print(f"[{number}/{len(names)}] {name}", flush=True)
-            executed = execute(name, values.get(name, {}))
+        with tempfile.TemporaryDirectory() as scratch:
             if options.action == "refresh":
-                nbformat.write(without_traces(executed), NOTEBOOKS / f"{name}.ipynb")
+                os.environ["LDPCASH_RESULTS"] = scratch
+            for number, name in enumerate(names, start=1):
+                print(f"[{number}/{len(names)}] {name}", flush=True)
+                executed = execute(name, values.get(name, {}))
+                if options.action == "refresh":
+                    nbformat.write(without_traces(executed), NOTEBOOKS / f"{name}.ipynb")
     except NotebookError as error:
         print(error, file=sys.stderr)
         return 1

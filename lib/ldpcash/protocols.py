@@ -198,7 +198,7 @@ def fair_heads(tosses: Counts, rng: Generator) -> Counts:
     width = next((bits for bits in (8, 16, 32) if most - 64 * sure <= bits), 64)
     for done in range(64 * sure, most, width):
         words = _random_words(tosses.shape, width, rng)
-        left = np.clip(tosses, done, done + width) - done
+        left = tosses if most <= width else np.clip(tosses, done, done + width) - done
         words >>= np.subtract(width, left, dtype=words.dtype, casting="unsafe")
         heads += np.bitwise_count(words)
     return heads
@@ -339,22 +339,22 @@ class Prot(Protocol):
         truthful. These spread evenly over the n coordinates, and all others over n coordinates
         times two signs, whatever they hold.
         """
-        y = np.sign(self._signals(self._items(bits)))
-        trials, n = y.shape
+        codewords = self.code.encode(self._items(bits)).T
+        n, trials = codewords.shape
         held = holders(frequency, clients)
         levels = n.bit_length() - 1
+        whole = np.min_scalar_type(-2 * clients)  # small integers are fast
         truthful = self._truthful(held, trials, rng)
         random = clients - truthful
-        y *= spread_evenly(truthful, levels, rng).T
+        total = spread_evenly(truthful, levels, rng).astype(whole)
+        total *= 2 * codewords.view(np.int8) - 1
         if self.empty == "positive":
             positive = self._truthful(clients - held, trials, rng)
             random = random - positive
-            y += spread_evenly(positive, levels, rng).T
-        either = spread_evenly(random, levels, rng)
-        y -= either.T
-        y += 2.0 * fair_heads(either, rng).T  # heads send +, tails -
-        y *= self.amplitude / clients
-        return y
+            total += spread_evenly(positive, levels, rng).astype(whole)
+        either = spread_evenly(random, levels, rng).astype(whole)
+        total += 2 * fair_heads(either, rng) - either  # heads send +, tails -
+        return (self.amplitude / clients * total).T
 
     def _truthful(self, clients: int, trials: int, rng: Generator) -> Counts:
         return np.asarray(rng.binomial(clients, 2 * self.keep - 1, size=trials))

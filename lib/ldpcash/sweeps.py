@@ -185,6 +185,7 @@ def _run(
     running: dict[Future[Tally], tuple[_Job, int]] = {}
     clock = _Clock(jobs)
     last_sign_of_life = time.monotonic()
+    bar.update(*clock.read())
     try:
         while not all(job.finished for job in jobs):
             while len(running) < ahead and (next_one := _most_urgent(jobs)):
@@ -245,4 +246,4 @@ class _Clock:
         if done > self.found:
             seconds = left * (time.monotonic() - self.start) / (done - self.found)
             text += f", {int(seconds) // 60}:{int(seconds) % 60:02} left"
-        return done / (done + left), text
+        return done / ((done + left) or 1), text
