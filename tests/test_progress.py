@@ -15,7 +15,7 @@ SCRIPT = """
 import sys
 from ldpcash import Point, sweep
 points = [Point(protocol="Cash", epsilon=e, frequency=0.6, clients=1000) for e in (1.0, 2.0, 3.0)]
-rows = sweep(points, 1, min_errors=100, max_trials=300_000, workers=1, store={store!r})
+rows = sweep(points, 1, min_errors=500, max_trials=2_000_000, workers=1, store={store!r})
 """
 
 
@@ -92,7 +92,9 @@ def test_jupyterlab_has_a_bar_that_goes_away(tmp_path, no_ci):
         *("status", "execute_input", "display_data", "update_display_data"),
     }
     bars = outputs(seen)
-    assert bars[0].startswith('<progress value="0.000" max="1" aria-label="sweep"></progress> 0/3')
+    assert bars[0].startswith(
+        '<div><progress value="0.000" max="1" aria-label="sweep"></progress> 0/3'
+    )
     assert any("2/3 points" in bar and " left" in bar for bar in bars)
     assert bars[-1] == ""
 
@@ -103,6 +105,25 @@ def test_a_kernel_without_a_reader_has_none(tmp_path, no_ci, monkeypatch):
     monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
     seen = messages(SCRIPT.format(store=str(tmp_path)))
     assert {kind for kind, _ in seen} <= {"status", "execute_input"}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_kernel_can_report_to_whoever_runs_it(tmp_path, no_ci):
+    folder = tmp_path / "progress"
+    script = SCRIPT.format(store=str(tmp_path / "store"))
+    watch = (
+        "import ldpcash.progress, pathlib, os\n"
+        "unlink, texts = pathlib.Path.unlink, []\n"
+        "def look(path, **options):\n"
+        "    if str(path) == os.path.join(os.environ['LDPCASH_PROGRESS'], str(os.getpid())):\n"
+        "        texts.append(path.read_text())\n"
+        "    unlink(path, **options)\n"
+        "pathlib.Path.unlink = look\n"
+    )
+    seen = messages(watch + script + "print(texts)", LDPCASH_PROGRESS=str(folder))
+    (text,) = [content["text"] for kind, content in seen if kind == "stream"]
+    assert "/3 points, " in text
+    assert list(folder.iterdir()) == []
 
 
 class TestBars:
@@ -124,6 +145,15 @@ class TestBars:
         shown = capsys.readouterr().err.split("\r\x1b[2K")[1:]
         assert shown == ["[##########..........] half", "[####################] all", ""]
 
+    @pytest.mark.parametrize(
+        ("columns", "line"),
+        [("30", "[###.........] a line of text"), ("20", "a line of text"), ("9", "a line o")],
+    )
+    def test_a_narrow_terminal_has_the_words_first(self, columns, line, monkeypatch, capsys):
+        monkeypatch.setenv("COLUMNS", columns)
+        Terminal().update(0.25, "a line of text")
+        assert capsys.readouterr().err == f"\r\x1b[2K{line}"
+
     def test_a_notebook_s_text_is_escaped(self, monkeypatch):
         shown = []
         monkeypatch.setattr("IPython.display.display", lambda data, **_: shown.append(data) or self)
@@ -134,9 +164,20 @@ class TestBars:
         bar.update(0.25, "1 < 2")
         bar.close()
         assert [data["text/html"] for data in shown] == [
-            '<progress value="0.250" max="1" aria-label="sweep"></progress> 1 &lt; 2',
+            '<div><progress value="0.250" max="1" aria-label="sweep"></progress> 1 &lt; 2</div>',
             "",
         ]
+
+    def test_a_file(self, monkeypatch, tmp_path):
+        monkeypatch.setitem(sys.modules, "IPython", Kernel)
+        monkeypatch.setenv("LDPCASH_PROGRESS", str(tmp_path))
+        bar = progress_bar()
+        bar.update(0.5, "half")
+        (file,) = tmp_path.iterdir()
+        assert file.read_text() == "half"
+        bar.close()
+        bar.close()
+        assert list(tmp_path.iterdir()) == []
 
     def test_silence(self, capsys):
         bar = Silent()

@@ -319,3 +319,27 @@ class TestSpreading:
         totals = cells.sum(axis=1)
         statistic = ((totals - totals.mean()) ** 2 / totals.mean()).sum()
         assert stats.chi2.sf(statistic, 15) > FALSE_ALARM
+
+
+class TestCorners:
+    @pytest.mark.parametrize("protocol", [Cash(PAPER, 1.0), Prot(PAPER, 1.0)], ids=["Cash", "Prot"])
+    def test_no_items_give_no_means(self, protocol):
+        y = protocol.mean_reports(
+            np.empty((0, 8), dtype=np.uint8), 0.5, 100, np.random.default_rng(1)
+        )
+        assert y.shape == (0, 64)
+
+    @pytest.mark.parametrize("clients", [np.int8(100), np.uint16(20_000), 1e6, 5 * 10**9])
+    @pytest.mark.parametrize("frequency", [0, 0.5, 1])
+    def test_any_number_of_clients_of_any_type(self, clients, frequency):
+        """Counts add up: with soft signs, the sum of all entries is that of N reports."""
+        prot = Prot(PAPER, 1.0, empty="positive")
+        y = prot.mean_reports([ITEM], frequency, clients, np.random.default_rng(1))
+        counts = y / prot.amplitude * float(clients)
+        assert counts == pytest.approx(np.rint(counts), abs=1e-3)
+        assert abs(counts).sum() <= float(clients) * (1 + 1e-9)
+
+    @pytest.mark.parametrize("wrong", ["100", None, True, float("nan"), 2**53 + 1])
+    def test_nonsense_is_refused(self, wrong):
+        with pytest.raises(ValueError, match=r"clients = .*: needs a whole number from 1 to"):
+            holders(0.5, wrong)

@@ -6,15 +6,17 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ldpcash import SweepError, sweep
-from ldpcash.simulate import Point, Row, Tally, chunk_sizes, code_version, run_chunk
+from ldpcash.simulate import Point, Row, Tally, code_version, run_chunk
 from ldpcash.workers import Here
 
 POINTS = [
@@ -77,7 +79,7 @@ class TestResults:
     def test_each_point_stops_at_the_first_chunk_with_enough_errors(self, expected):
         for point, row in zip(POINTS, expected, strict=True):
             tally = Tally()
-            for chunk, size in enumerate(chunk_sizes(point, 12_000)):
+            for chunk, size in enumerate([1024, 2048, 4096, 4832]):
                 tally = tally.plus(run_chunk(point, 7, chunk, size, code_version()))
                 if tally.errors >= 60:
                     break
@@ -161,18 +163,27 @@ class TestStored:
             assert sweep(POINTS, **run) == expected
         else:
             name = re.escape(f"{victim.parent.name}/{victim.stem}")
-            with pytest.warns(UserWarning, match=f"^1 stored chunks .* again: {name} is damaged$"):
+            with pytest.warns(
+                UserWarning, match=f"^stored chunk {name} is damaged: computed again$"
+            ):
                 assert sweep(POINTS, **run) == expected
         assert len(executor.started) == 1
         assert {path: path.read_bytes() for path in chunks_in(tmp_path)} == before
+
+    def test_all_damage_is_one_warning(self, expected, tmp_path):
+        sweep(POINTS, **RULE, workers=1, store=tmp_path)
+        for path in chunks_in(tmp_path):
+            path.write_bytes(b"")
+        with pytest.warns(UserWarning, match=r"is damaged, and \d+ more: computed again$") as found:
+            assert sweep(POINTS, **RULE, workers=1, store=tmp_path) == expected
+        assert len(found) == 1
 
     def test_another_version_of_the_code_starts_over(self, expected, tmp_path, monkeypatch):
         sweep(POINTS, **RULE, workers=1, store=tmp_path)
         for module in ("ldpcash.sweeps", "ldpcash.simulate"):
             monkeypatch.setattr(f"{module}.code_version", lambda: "another")
         executor = Noting()
-        with pytest.warns(UserWarning, match="by another version of the code, and others"):
-            assert sweep(POINTS, **RULE, executor=executor, store=tmp_path) == expected
+        assert sweep(POINTS, **RULE, executor=executor, store=tmp_path) == expected
         assert len(executor.started) == len(chunks_in(tmp_path))
 
     def test_another_seed_has_results_of_its_own(self, expected, tmp_path):
@@ -202,12 +213,63 @@ class TestStored:
         ({"min_errors": 0}, "min_errors = 0: needs a whole number from 1"),
         ({"max_trials": 0}, "max_trials = 0: needs a whole number from 1"),
         ({"workers": 0}, "workers = 0: needs a whole number from 1"),
+        ({"seed": True}, "seed = True: needs a whole number from 0"),
+        ({"max_trials": None}, "max_trials = None: needs a whole number from 1"),
+        ({"max_trials": float("nan")}, "max_trials = nan: needs a whole number from 1"),
+        ({"patience": "long"}, "patience = 'long': needs a number"),
+        ({"executor": 5}, "executor = 5: needs a concurrent.futures.Executor"),
+        ({"store": ""}, "store = '': needs a folder"),
         ({"store": "/dev/null/results"}, "store = '/dev/null/results': the folder cannot be writ"),
     ],
 )
 def test_a_wrong_argument_is_named(wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         sweep(POINTS, **{**RULE, **wrong})
+
+
+def test_points_must_be_points():
+    with pytest.raises(ValueError, match=r"points holds \{'epsilon': 1\}: needs a Point"):
+        sweep([{"epsilon": 1}], 1)
+
+
+def test_numbers_may_be_numpy_s(expected, tmp_path):
+    rule = {"seed": np.int64(7), "min_errors": 60.0, "max_trials": np.float64(12e3)}
+    assert sweep(POINTS, **rule, workers=np.int8(1), store=tmp_path) == expected
+
+
+def test_sweeps_in_threads_share_a_store(expected, tmp_path):
+    main = sys.modules["__main__"]
+
+    def run(workers):
+        return sweep(POINTS, **RULE, workers=workers, store=tmp_path)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(run, [1, 1, 2, 2])) == [expected] * 4
+    assert sys.modules["__main__"] is main
+
+
+def test_what_is_finished_is_kept_when_others_fail(tmp_path):
+    class Failing(ThreadPoolExecutor):
+        """Of three tasks one fails, and all end at the same time."""
+
+        gate = threading.Barrier(3)
+
+        def submit(self, task, /, *args):
+            return super().submit(self.meet, task, *args)
+
+        def meet(self, task, point, seed, chunk, *rest):
+            try:
+                if chunk == 1:
+                    raise MemoryError("no more")
+                return task(point, seed, chunk, *rest)
+            finally:
+                self.gate.wait()
+
+    rule = {"seed": 7, "min_errors": 10**6, "max_trials": 1024 + 2048 + 4096}
+    for attempt in range(5):
+        with Failing(3) as executor, pytest.raises(SweepError, match="no more"):
+            sweep(POINTS[:1], **rule, executor=executor, store=tmp_path / str(attempt), workers=2)
+        assert len(chunks_in(tmp_path / str(attempt))) == 2
 
 
 def test_a_cluster_without_workers_is_given_up(tmp_path):
@@ -248,7 +310,10 @@ LONG = SCRIPT.replace(
 )
 
 
-def start_script(script, folder, **options):
+STARTED = []
+
+
+def start_script(script, folder):
     marked = {**os.environ, "LDPCASH_TEST": uuid.uuid4().hex}
     process = subprocess.Popen(
         [sys.executable, "-c", script, str(folder)],
@@ -257,10 +322,20 @@ def start_script(script, folder, **options):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        **options,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which "&" ignores
     )
     process.mark = marked["LDPCASH_TEST"]
+    STARTED.append(process)
     return process
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_left():
+    yield
+    while STARTED:
+        process = STARTED.pop()
+        process.kill()
+        process.communicate()
 
 
 def run_script(script, folder):
@@ -341,6 +416,19 @@ class TestProcesses:
         os.killpg(again.pid, signal.SIGINT)
         again.communicate(timeout=60)
         assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
+
+    def test_ctrl_c_while_workers_start(self, tmp_path):
+        """After each delay there is one traceback, and nobody left."""
+        for delay in (0.0, 0.1, 0.2, 0.3, 0.5):
+            process = start_script(LONG, tmp_path)
+            wait_until((tmp_path / "writable").exists)
+            time.sleep(delay)
+            os.killpg(process.pid, signal.SIGINT)
+            _, stderr = process.communicate(timeout=60)
+            assert stderr.count("Traceback") == 1, stderr
+            assert stderr.splitlines()[-1] == "KeyboardInterrupt"
+            wait_until(lambda: not relatives(process))  # noqa: B023
+            (tmp_path / "writable").unlink()
 
     def test_a_worker_that_dies_is_one_clear_error(self, expected, tmp_path):
         process = start_script(LONG, tmp_path)

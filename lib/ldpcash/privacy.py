@@ -12,6 +12,7 @@ what they return satisfies the promise in exact arithmetic, not only up to round
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     6.3714
     """
     _check_positive("epsilon", epsilon)
-    if not 0 < delta < 1:
+    if not (isinstance(delta, numbers.Real) and 0 < delta < 1):
         raise ValueError(f"delta = {delta!r}: needs a number between 0 and 1")
     _check_positive("sensitivity", sensitivity)
     target = math.log(delta)
@@ -142,5 +143,5 @@ def response_epsilon(keep: float) -> float:
 
 
 def _check_positive(name: str, value: float) -> None:
-    if not 0 < value < math.inf:
+    if not (isinstance(value, numbers.Real) and 0 < value < math.inf):
         raise ValueError(f"{name} = {value!r}: needs a positive number")

@@ -10,7 +10,10 @@ import os
 import shutil
 import sys
 import time
+from pathlib import Path
 from typing import Any
+
+from ldpcash.store import write_whole
 
 _SECONDS_BETWEEN_UPDATES = 0.1
 _CELLS = 20  # width of the bar in a terminal
@@ -40,9 +43,11 @@ class Terminal(Silent):
     """One line on stderr, written over again and again."""
 
     def _show(self, fraction: float, text: str) -> None:
-        full = round(_CELLS * fraction)
-        line = f"[{'#' * full}{'.' * (_CELLS - full)}] {text}"
-        self._write(line[: shutil.get_terminal_size().columns - 1])
+        width = shutil.get_terminal_size().columns - 1
+        cells = min(_CELLS, width - len(text) - 3)  # a narrow terminal has the words, and no bar
+        full = round(cells * fraction)
+        bar = f"[{'#' * full}{'.' * (cells - full)}] " if cells > 3 else ""
+        self._write((bar + text)[:width])
 
     def close(self) -> None:
         self._write("")
@@ -50,6 +55,20 @@ class Terminal(Silent):
     def _write(self, line: str) -> None:
         sys.stderr.write(f"\r\x1b[2K{line}")  # to the line's start, erase it
         sys.stderr.flush()
+
+
+class File(Silent):
+    """A file that whoever runs this kernel can read."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__()
+        self._path = Path(folder) / str(os.getpid())
+
+    def _show(self, fraction: float, text: str) -> None:
+        write_whole(self._path, text.encode())
+
+    def close(self) -> None:
+        self._path.unlink(missing_ok=True)
 
 
 class Notebook(Silent):
@@ -61,8 +80,8 @@ class Notebook(Silent):
 
     def _show(self, fraction: float, text: str) -> None:
         self._display(
-            f'<progress value="{fraction:.3f}" max="1" aria-label="sweep"></progress> '
-            f"{html.escape(text)}"
+            f'<div><progress value="{fraction:.3f}" max="1" aria-label="sweep"></progress> '
+            f"{html.escape(text)}</div>"
         )
 
     def close(self) -> None:
@@ -84,13 +103,16 @@ def progress_bar(show: bool | None = None) -> Silent:
 
     Args:
         show: True or False decides; None shows a bar to a person only. That is a terminal, or a
-            kernel that a Jupyter server started for an open notebook, and never a CI run.
+            kernel that a Jupyter server started for an open notebook, and never a CI run. A kernel
+            that has ``$LDPCASH_PROGRESS`` keeps a file in that folder instead.
 
     >>> type(progress_bar(False)).__name__
     'Silent'
     """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     in_kernel = hasattr(shell, "kernel")
+    if show is None and in_kernel and "LDPCASH_PROGRESS" in os.environ:
+        return File(os.environ["LDPCASH_PROGRESS"])
     if show is None:
         watched = "JPY_SESSION_NAME" in os.environ if in_kernel else sys.stderr.isatty()
         show = watched and not os.environ.get("CI")

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
+from ldpcash.checks import real_number, whole_number
 from ldpcash.decode import MLDecoder, SCLDecoder, sum_halves
 from ldpcash.polar import Bits, PolarCode, as_bits
 from ldpcash.privacy import gaussian_sigma, keep_probability, response_scale
@@ -158,11 +159,9 @@ def holders(frequency: float, clients: int) -> int:
     >>> holders(0.7, 1000), holders(1 / 3, 1000)
     (700, 333)
     """
-    if not 0 <= frequency <= 1:
+    if not 0 <= real_number("frequency", frequency) <= 1:
         raise ValueError(f"frequency = {frequency!r}: needs a number from 0 to 1")
-    if clients < 1 or int(clients) != clients:
-        raise ValueError(f"clients = {clients!r}: needs a whole number from 1")
-    return round(frequency * clients)
+    return round(frequency * whole_number("clients", clients, 1, 2**53))
 
 
 def spread_evenly(counts: Counts, levels: int, rng: Generator) -> Counts:
@@ -174,12 +173,13 @@ def spread_evenly(counts: Counts, levels: int, rng: Generator) -> Counts:
     >>> spread_evenly(np.array([1000, 3]), 2, np.random.default_rng(1)).sum(axis=0).tolist()
     [1000, 3]
     """
-    cells = counts[None].astype(np.min_scalar_type(counts.max(initial=0)))  # small ones are fast
+    smallest = np.min_scalar_type(-1 - int(counts.max(initial=0)))  # small integers are fast
+    cells = counts[None].astype(smallest)
     for _ in range(levels):
         halves = np.empty((len(cells), 2, len(counts)), cells.dtype)
         halves[:, 0] = fair_heads(cells, rng)
         np.subtract(cells, halves[:, 0], out=halves[:, 1])
-        cells = halves.reshape(-1, len(counts))
+        cells = halves.reshape(2 * len(cells), len(counts))
     return cells
 
 
@@ -341,7 +341,7 @@ class Prot(Protocol):
         """
         codewords = self.code.encode(self._items(bits)).T
         n, trials = codewords.shape
-        held = holders(frequency, clients)
+        held, clients = holders(frequency, clients), int(clients)
         levels = n.bit_length() - 1
         whole = np.min_scalar_type(-2 * clients)  # small integers are fast
         truthful = self._truthful(held, trials, rng)

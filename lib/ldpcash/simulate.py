@@ -1,7 +1,7 @@
 """One setting of a protocol, simulated: how often it errs, how far off its estimate is.
 
 A `Point` is the setting, in plain parameters. Its trials are cut into numbered chunks of fixed size
-(`chunk_sizes`), and each is simulated by itself (`run_chunk`), from a random stream keyed by seed,
+(`chunk_size`), and each is simulated by itself (`run_chunk`), from a random stream keyed by seed,
 point and chunk::
 
     Point, seed, chunk -> items -> y, from the exact law -> estimates -> Tally of the chunk
@@ -19,7 +19,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ import numpy as np
 import scipy
 from scipy.special import betaincinv
 
+from ldpcash.checks import real_number, whole_number
 from ldpcash.decode import MLDecoder, SCLDecoder, sum_halves
 from ldpcash.polar import PolarCode
 from ldpcash.protocols import Cash, Prot, Protocol, holders
@@ -37,13 +38,10 @@ DECODERS: dict[str, type[SCLDecoder] | type[MLDecoder]] = {"SCL": SCLDecoder, "M
 _FIRST_CHUNK = 1024  # trials; each further chunk has twice as many, up to a tenth of a second's
 _CHUNK_VALUES = 2**25  # trials times n times list size of the largest chunks
 _BLOCK = 2048  # trials that are drawn and decoded together
-_NO_RESULT = (
-    "figures.py",
-    "progress.py",
-    "store.py",
-    "sweeps.py",
-    "workers.py",
-)  # modules no result hangs on
+_NO_RESULT = {  # modules that no result hangs on
+    *("claims.py", "experiments.py", "figures.py", "progress.py"),
+    *("store.py", "sweeps.py", "theory.py", "workers.py"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +57,8 @@ class Point:
         frequency, clients: how many clients there are, and which fraction holds the item. The true
             frequency is that of the nearest whole number of holders; see `ldpcash.holders`.
         n, k: length of the code and number of its information bits.
-        method, design_sigma: how the code is constructed, see `PolarCode.construct`; "pw" if not
-            given.
+        method, design_sigma: how the code is constructed, see `PolarCode.construct`; "pw" and 1.0
+            (for methods that have one) if not given.
         info: the k indices of the information bits, instead of a method.
         decoder: "SCL" or "ML".
         list_size, exact: of the SCL decoder.
@@ -89,39 +87,62 @@ class Point:
     frequency_from: str | None = None
 
     def __post_init__(self) -> None:
-        holders(self.frequency, self.clients)
+        for name, value in self._plain().items():
+            object.__setattr__(self, name, value)
         protocol = self.build()
         decoder = protocol.decoder
-        resolved = {
-            "epsilon": float(self.epsilon),
-            "frequency": float(self.frequency),
-            "clients": int(self.clients),
-            "n": protocol.code.n,
-            "k": protocol.code.k,
-            "method": None if self.info else self.method or "pw",
-            "info": tuple(protocol.code.info.tolist()) if self.info else None,
+        filled_in = {
             "decoder": next(name for name, kind in DECODERS.items() if type(decoder) is kind),
             "list_size": getattr(decoder, "list_size", None),
             "exact": getattr(decoder, "exact", None),
             **{name: getattr(protocol, name, None) for name in _PROTOCOL_OPTIONS},
         }
-        for name, value in resolved.items():
+        for name, value in filled_in.items():
             object.__setattr__(self, name, value)
+
+    def _plain(self) -> dict[str, Any]:
+        """Numbers as plain numbers, so that equal points are alike; and the code's defaults."""
+        plain: dict[str, Any] = {
+            "epsilon": real_number("epsilon", self.epsilon),
+            "frequency": real_number("frequency", self.frequency),
+            "clients": whole_number("clients", self.clients, 1, 2**53),
+            "n": whole_number("n", self.n, 1),
+            "k": whole_number("k", self.k, 1),
+        }
+        holders(plain["frequency"], plain["clients"])
+        if self.delta is not None:
+            plain["delta"] = real_number("delta", self.delta)
+        if self.list_size is not None:
+            plain["list_size"] = whole_number("list_size", self.list_size, 1)
+        if not (self.exact is None or isinstance(self.exact, (bool, np.bool_))):
+            raise ValueError(f"exact = {self.exact!r}: needs True or False")
+        if self.info is not None:
+            try:
+                plain["info"] = tuple(whole_number("info", i, 0) for i in self.info)
+            except TypeError:
+                raise ValueError(f"info = {self.info!r}: needs k whole numbers") from None
+            return plain
+        plain["method"] = "pw" if self.method is None else self.method
+        if self.design_sigma is not None:
+            plain["design_sigma"] = real_number("design_sigma", self.design_sigma)
+        elif self.method in ("ga", "bhattacharyya"):
+            plain["design_sigma"] = 1.0
+        return plain
 
     def build(self) -> Protocol:
         """The protocol that this point is about."""
         protocol = _choose("protocol", self.protocol, PROTOCOLS)
         code = self._code()
         decoder = None
-        if self.decoder or self.list_size is not None or self.exact is not None:
-            kind = _choose("decoder", self.decoder or "SCL", DECODERS)
+        if any(x is not None for x in (self.decoder, self.list_size, self.exact)):
+            kind = _choose("decoder", "SCL" if self.decoder is None else self.decoder, DECODERS)
             decoder = kind(code, **self._given(kind, _DECODER_OPTIONS))
         options = self._given(protocol, _PROTOCOL_OPTIONS)
         return protocol(code, epsilon=self.epsilon, decoder=decoder, **options)
 
     def _code(self) -> PolarCode:
         if self.info is None:
-            return PolarCode.construct(self.n, self.k, self.method or "pw", self.design_sigma)
+            return PolarCode.construct(self.n, self.k, str(self.method), self.design_sigma)
         for name in ("method", "design_sigma"):
             if getattr(self, name) is not None:
                 raise ValueError(f"{name} = {getattr(self, name)!r}: give it or info, not both")
@@ -152,8 +173,8 @@ _PROTOCOL_OPTIONS = ("delta", "empty", "decision", "frequency_from")
 _DECODER_OPTIONS = ("list_size", "exact")
 
 
-def _choose(name: str, value: str, allowed: dict[str, Any]) -> Any:
-    if value not in allowed:
+def _choose(name: str, value: object, allowed: dict[str, Any]) -> Any:
+    if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} = {value!r}: choose one of {', '.join(allowed)}")
     return allowed[value]
 
@@ -181,7 +202,7 @@ class Row:
     trials: int
     errors: int
     rate: float  # the block error rate, errors / trials
-    low: float  # its 95 % interval
+    low: float  # its 95 % interval, see `binomial_interval`
     high: float
     frequency_error: float  # mean of |estimated - true frequency| over all trials
     frequency_error_se: float  # its standard error
@@ -217,7 +238,9 @@ def binomial_interval(errors: int, trials: int, confidence: float = 0.95) -> tup
     """Interval for an error rate, after Clopper and Pearson: ``(low, high)``.
 
     It covers the rate with at least this probability if the number of trials was fixed, and also if
-    one went on until a fixed number of errors: then the exact upper end is a little lower.
+    one went on until a fixed number of errors: then the exact upper end is a little lower. A sweep
+    does something between the two, in chunks. There a 95 % interval covers nearly every rate with
+    95 % or more, and the least favourable ones with 93.5 %.
 
     >>> low, high = binomial_interval(3, 1000)
     >>> round(low, 6), round(high, 6)
@@ -259,19 +282,18 @@ def trial_cost(point: Point) -> int:
     return point.n * (point.list_size or 8)
 
 
-def chunk_sizes(point: Point, max_trials: int) -> list[int]:
-    """How many trials each chunk of a point has: small ones first, no more than ``max_trials``.
+def chunk_size(point: Point, chunk: int, max_trials: int) -> int:
+    """How many trials a chunk of a point has: few at first, and 0 once there are ``max_trials``.
 
-    >>> chunk_sizes(Point(protocol="Cash", epsilon=1, frequency=0.5, clients=100), 8000)
-    [1024, 2048, 4096, 832]
+    >>> point = Point(protocol="Cash", epsilon=1, frequency=0.5, clients=100)
+    >>> [chunk_size(point, chunk, 8000) for chunk in range(5)]
+    [1024, 2048, 4096, 832, 0]
     """
     largest = max(1, _CHUNK_VALUES // trial_cost(point))
-    sizes: list[int] = []
-    left = max_trials
-    while left:
-        sizes.append(min(_FIRST_CHUNK << min(len(sizes), 32), largest, left))
-        left -= sizes[-1]
-    return sizes
+    doublings = max(0, math.ceil(math.log2(largest / _FIRST_CHUNK)))
+    before = _FIRST_CHUNK * (2 ** min(chunk, doublings) - 1) + max(0, chunk - doublings) * largest
+    size = _FIRST_CHUNK << chunk if chunk < doublings else largest
+    return max(0, min(size, max_trials - before))
 
 
 def run_chunk(point: Point, seed: int, chunk: int, trials: int, version: str) -> Tally:
@@ -315,16 +337,21 @@ def _protocol(point: Point) -> Protocol:
     return point.build()
 
 
-@cache
+def _hash_of_code(folder: Path) -> str:
+    digest = hashlib.sha256(f"{np.__version__} {scipy.__version__}".encode())
+    for path in sorted(folder.rglob("*.py")):
+        if path.name not in _NO_RESULT:
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:32]
+
+
+_CODE_VERSION = _hash_of_code(Path(__file__).parent)  # now, as long as it is what was imported
+
+
 def code_version() -> str:
     """A hash of all code that results depend on: this package's modules, NumPy and SciPy.
 
     >>> len(code_version())
     32
     """
-    digest = hashlib.sha256(f"{np.__version__} {scipy.__version__}".encode())
-    folder = Path(__file__).parent
-    for path in sorted(folder.rglob("*.py")):
-        if path.name not in _NO_RESULT:
-            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:32]
+    return _CODE_VERSION

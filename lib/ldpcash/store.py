@@ -2,8 +2,7 @@
 
 Each record is one small JSON file, written aside and moved into place, so a reader never sees half
 of one. It holds what the record is for, the result, and a checksum over both. A file that is
-damaged, or was made for something else, is never used: `Store.load` says what is wrong with it, and
-the next `save` replaces it.
+damaged, or was made for something else, is never used, and the next `save` replaces it.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ from typing import Any
 Record = Mapping[str, Any]
 
 
-class UnusableError(ValueError):
-    """A stored file that cannot be used, and why."""
+class DamagedError(ValueError):
+    """A stored file that is not what was stored."""
 
 
 def result_folder() -> Path:
@@ -47,6 +47,8 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if not isinstance(folder, (str, os.PathLike)) or not str(folder):
+            raise ValueError(f"store = {folder!r}: needs a folder")
         self.folder = Path(folder)
         try:
             write_whole(self.folder / "writable", b"This folder can be written to.\n")
@@ -61,8 +63,11 @@ class Store:
         content = json.dumps({**record, "sha256": _checksum(record)}, indent=1) + "\n"
         write_whole(self._path(name), content.encode())
 
-    def load(self, name: str, about: Record) -> dict[str, Any]:
-        """The result kept under a name; `UnusableError` says why if there is none to be trusted."""
+    def load(self, name: str, about: Record) -> dict[str, Any] | None:
+        """The result kept under a name; None if it was made with other parameters or by other code.
+
+        A file that does not fit its checksum is a `DamagedError`.
+        """
         try:
             stored = json.loads(self._path(name).read_bytes())
             checksum = stored.pop("sha256")
@@ -70,9 +75,9 @@ class Store:
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
             whole = False
         if not whole:
-            raise UnusableError("damaged")
+            raise DamagedError(f"{name} is damaged")
         if stored["about"] != json.loads(json.dumps(about)):
-            raise UnusableError("made with other parameters or by another version of the code")
+            return None
         return dict(stored["result"])
 
     def names(self, group: str) -> Iterator[str]:
@@ -94,7 +99,7 @@ def write_whole(path: Path, content: bytes) -> None:
     b'all of it'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         unfinished.write_bytes(content)
         unfinished.replace(path)

@@ -18,12 +18,14 @@ from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import ExitStack
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from ldpcash.checks import real_number, whole_number
 from ldpcash.progress import Silent, progress_bar
-from ldpcash.simulate import Point, Row, Tally, chunk_sizes, code_version, run_chunk, trial_cost
-from ldpcash.store import Store, UnusableError, result_folder
+from ldpcash.simulate import Point, Row, Tally, chunk_size, code_version, run_chunk, trial_cost
+from ldpcash.store import DamagedError, Store, result_folder
 from ldpcash.workers import Here, Processes, cores
 
 
@@ -60,21 +62,22 @@ def sweep(
     >>> row.trials, row.errors
     (5000, 90)
     """
-    for name, value, least in (
-        ("seed", seed, 0),
-        ("min_errors", min_errors, 1),
-        ("max_trials", max_trials, 1),
-        ("workers", cores() if workers is None else workers, 1),
-    ):
-        if int(value) != value or value < least:
-            raise ValueError(f"{name} = {value!r}: needs a whole number from {least}")
+    seed = whole_number("seed", seed, 0)
+    min_errors = whole_number("min_errors", min_errors, 1)
+    max_trials = whole_number("max_trials", max_trials, 1)
+    at_once = cores() if workers is None else whole_number("workers", workers, 1)
+    patience = real_number("patience", patience)
+    if not (executor is None or hasattr(executor, "submit")):
+        raise ValueError(f"executor = {executor!r}: needs a concurrent.futures.Executor")
     points = list(points)
-    chunks = _Chunks(Store(store or result_folder()), seed)
+    for point in points:
+        if not isinstance(point, Point):
+            raise ValueError(f"points holds {point!r}: needs a Point")
+    chunks = _Chunks(Store(result_folder() if store is None else store), seed)
     jobs = {point: _Job(point, min_errors, max_trials) for point in points}
     for job in jobs.values():
         chunks.recall(job)
     chunks.warn()
-    at_once = workers or cores()
     with ExitStack() as stack:
         bar = progress_bar(progress)
         stack.callback(bar.close)
@@ -96,7 +99,6 @@ class _Job:
         self.point = point
         self.min_errors = min_errors
         self.max_trials = max_trials
-        self.sizes = chunk_sizes(point, max_trials)
         self.tally = Tally()
         self.counted = 0  # chunks in the tally
         self.waiting: dict[int, Tally] = {}  # chunks that came before an earlier one
@@ -104,7 +106,10 @@ class _Job:
 
     @property
     def finished(self) -> bool:
-        return self.counted == len(self.sizes) or self.tally.errors >= self.min_errors
+        return self.tally.errors >= self.min_errors or self.size(self.counted) == 0
+
+    def size(self, chunk: int) -> int:
+        return chunk_size(self.point, chunk, self.max_trials)
 
     def add(self, chunk: int, tally: Tally) -> None:
         """Take in a chunk; chunks count in their order, and only until the rule says stop."""
@@ -116,14 +121,14 @@ class _Job:
     def next_chunk(self) -> int | None:
         """The first chunk that nobody has begun."""
         begun = self.waiting.keys() | self.running
-        rest = range(self.counted, min(len(self.sizes), self.counted + len(begun) + 1))
-        return next((chunk for chunk in rest if chunk not in begun), None)
+        chunk = next(chunk for chunk in count(self.counted) if chunk not in begun)
+        return chunk if self.size(chunk) else None
 
     def work(self) -> tuple[float, float]:
         """Work done and, as far as one can tell, to do; in trials times their cost."""
         trials, errors = self.tally.trials, self.tally.errors
         expected = min(self.max_trials, trials * self.min_errors / errors if errors else math.inf)
-        left = 0.0 if self.finished else max(expected - trials, self.sizes[self.counted])
+        left = 0.0 if self.finished else max(expected - trials, self.size(self.counted))
         return trials * trial_cost(self.point), left * trial_cost(self.point)
 
 
@@ -133,30 +138,34 @@ class _Chunks:
     def __init__(self, store: Store, seed: int) -> None:
         self.store = store
         self.seed = seed
-        self.useless: list[str] = []
+        self.damaged: list[str] = []
 
     def recall(self, job: _Job) -> None:
         """Add what is stored of a point."""
-        stored = set(self.store.names(job.point.key))
-        for chunk in range(len(job.sizes)):
-            name, about = self._name_and_about(job, chunk)
-            if job.finished or not stored:
+        for chunk in self._stored(job):
+            if job.finished:
                 break
-            if name in stored:
-                stored.remove(name)
-                try:
-                    job.add(chunk, Tally(**self.store.load(name, about)))
-                except UnusableError as error:
-                    self.useless.append(f"{name} is {error}")
+            name, about = self._name_and_about(job, chunk)
+            try:
+                result = self.store.load(name, about)
+            except DamagedError as error:
+                self.damaged.append(str(error))
+            else:
+                if result is not None:
+                    job.add(chunk, Tally(**result))
+
+    def _stored(self, job: _Job) -> list[int]:
+        """Which chunks have a file, for this seed and of the right size."""
+        ours = f"{job.point.key}/{self.seed}-"
+        names = [name for name in self.store.names(job.point.key) if name.startswith(ours)]
+        numbers = [map(int, name.removeprefix(ours).split("-")) for name in names]
+        return sorted(chunk for chunk, size in numbers if size == job.size(chunk))
 
     def warn(self) -> None:
-        """Say what was found and could not be used."""
-        if self.useless:
-            warnings.warn(
-                f"{len(self.useless)} stored chunks cannot be used and are computed again:"
-                f" {self.useless[0]}{', and others' if len(self.useless) > 1 else ''}",
-                stacklevel=3,
-            )
+        """Say what was found damaged."""
+        if self.damaged:
+            others = f", and {len(self.damaged) - 1} more" if len(self.damaged) > 1 else ""
+            warnings.warn(f"stored chunk {self.damaged[0]}{others}: computed again", stacklevel=3)
 
     def keep(self, job: _Job, chunk: int, tally: Tally) -> None:
         """Store a finished chunk."""
@@ -168,9 +177,9 @@ class _Chunks:
             "point": asdict(job.point),
             "seed": self.seed,
             "chunk": chunk,
-            "trials": job.sizes[chunk],
+            "trials": job.size(chunk),
         }
-        return f"{job.point.key}/{self.seed}-{chunk}-{job.sizes[chunk]}", about
+        return f"{job.point.key}/{self.seed}-{chunk}-{job.size(chunk)}", about
 
 
 def _run(
@@ -190,12 +199,13 @@ def _run(
         while not all(job.finished for job in jobs):
             while len(running) < ahead and (next_one := _most_urgent(jobs)):
                 job, chunk = next_one
-                task = (job.point, chunks.seed, chunk, job.sizes[chunk], code_version())
+                task = (job.point, chunks.seed, chunk, job.size(chunk), code_version())
                 running[executor.submit(run_chunk, *task)] = job, chunk
                 job.running.add(chunk)
-            for future in wait(running, timeout=0.5, return_when=FIRST_COMPLETED).done:
-                job, chunk = running.pop(future)
+            done = wait(running, timeout=0.5, return_when=FIRST_COMPLETED).done
+            for future in sorted(done, key=_has_failed):  # what is finished is kept first
                 tally = future.result()
+                job, chunk = running.pop(future)
                 chunks.keep(job, chunk, tally)
                 job.running.remove(chunk)
                 job.add(chunk, tally)
@@ -214,6 +224,10 @@ def _run(
     finally:
         for future in running:
             future.cancel()
+
+
+def _has_failed(future: Future[Tally]) -> bool:
+    return future.cancelled() or future.exception() is not None
 
 
 def _most_urgent(jobs: list[_Job]) -> tuple[_Job, int] | None:
@@ -243,7 +257,8 @@ class _Clock:
         finished = sum(job.finished for job in self.jobs)
         errors = sum(job.tally.errors for job in self.jobs)
         text = f"{finished}/{len(self.jobs)} points, {errors:,} errors"
-        if done > self.found:
-            seconds = left * (time.monotonic() - self.start) / (done - self.found)
+        elapsed = time.monotonic() - self.start
+        if done > self.found and elapsed > 2:  # before that, workers are still starting
+            seconds = left * elapsed / (done - self.found)
             text += f", {int(seconds) // 60}:{int(seconds) % 60:02} left"
         return done / ((done + left) or 1), text

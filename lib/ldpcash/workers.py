@@ -20,6 +20,7 @@ from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import Any
 
+_ONE_AT_A_TIME = threading.Lock()  # what a process inherits is changed for the whole of this one
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -76,20 +77,38 @@ def _inherited() -> Iterator[None]:
     """What a process started in this block gets from this one: SIGINT blocked, one thread.
 
     And no `__main__`: a worker would run the user's script again, which it has no use for, and
-    which starts more workers unless the script is guarded against that.
+    which starts more workers unless the script is guarded against that. Ctrl-C waits for the end of
+    the block, because a worker that is half started would be nobody's.
     """
-    main = sys.modules["__main__"]
-    missing = [name for name in _ONE_THREAD if name not in os.environ]
-    os.environ.update(dict.fromkeys(missing, "1"))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    sys.modules["__main__"] = ModuleType("__main__")
+    with _ONE_AT_A_TIME, _ctrl_c_later():
+        main = sys.modules["__main__"]
+        missing = [name for name in _ONE_THREAD if name not in os.environ]
+        os.environ.update(dict.fromkeys(missing, "1"))
+        sys.modules["__main__"] = ModuleType("__main__")
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            sys.modules["__main__"] = main
+            for name in missing:
+                del os.environ[name]
+
+
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Let SIGINT wait for the end of the block. Any thread can receive it: a mask is no help."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is ever interrupted
+        return
+    came: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
     try:
         yield
     finally:
-        sys.modules["__main__"] = main
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for name in missing:
-            del os.environ[name]
+        signal.signal(signal.SIGINT, handler)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _end_with_parent(lifeline: Connection) -> None:
