@@ -5,6 +5,9 @@ import numpy as np
 import pytest
 
 from ldpcash import figures
+from ldpcash.simulate import Point, Row, Tally
+
+CLAIM = "Lines go down."
 
 
 @pytest.fixture
@@ -26,11 +29,11 @@ def draw():
 def test_the_same_figure_gives_the_same_bytes(folder, monkeypatch):
     data = {"x": [1, 2, 3], "y": np.array([1 / 3, 1e-9, 2.0]), "name": ["a", "b, c", "d"]}
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # what matplotlib takes for the date
-    figures.save_figure(draw(), "fig9_test", data)
+    figures.save_figure(draw(), "fig9_test", data, CLAIM)
     names = {"fig9_test.svg", "fig9_test.pdf", "fig9_test.png", "data/fig9_test.csv"}
     first = {name: (folder / name).read_bytes() for name in names}
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
-    figures.save_figure(draw(), "fig9_test", data)
+    figures.save_figure(draw(), "fig9_test", data, CLAIM)
     assert {path for path in names if (folder / path).read_bytes() == first[path]} == names
     stored = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
     assert stored == names  # and nothing unfinished is left
@@ -38,20 +41,28 @@ def test_the_same_figure_gives_the_same_bytes(folder, monkeypatch):
 
 def test_data(folder):
     figures.save_figure(
-        draw(), "fig9_test", {"x": np.arange(2), "y": [1 / 3, np.float64(1e-9)], "name": ["a", "b"]}
+        draw(),
+        "fig9_test",
+        {"x": np.arange(2), "y": [1 / 3, np.float64(1e-9)], "name": ["a", None]},
+        CLAIM,
     )
-    expected = "x,y,name\n0,0.333333333,a\n1,1e-09,b\n"
+    expected = "x,y,name\n0,0.333333333,a\n1,1e-09,\n"
     assert (folder / "data" / "fig9_test.csv").read_text() == expected
+
+
+def test_a_table_of_its_own(folder):
+    figures.save_table("claims", {"number": ["C01"], "verdict": ["holds, always"]})
+    assert (folder / "claims.csv").read_text() == 'number,verdict\nC01,"holds, always"\n'
 
 
 def test_columns_of_unequal_length_leave_nothing_behind(folder):
     with pytest.raises(ValueError, match=r"lengths .*'x': 2, 'y': 1"):
-        figures.save_figure(draw(), "fig9_test", {"x": [1, 2], "y": [1]})
+        figures.save_figure(draw(), "fig9_test", {"x": [1, 2], "y": [1]}, CLAIM)
     assert not list(folder.iterdir())
 
 
 def test_a_failed_write_keeps_the_old_file(folder, monkeypatch):
-    figures.save_figure(draw(), "fig9_test", {"x": [1]})
+    figures.save_figure(draw(), "fig9_test", {"x": [1]}, CLAIM)
     before = (folder / "fig9_test.svg").read_bytes()
 
     def full_disk(self, content):
@@ -59,7 +70,7 @@ def test_a_failed_write_keeps_the_old_file(folder, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.write_bytes", full_disk)
     with pytest.raises(OSError, match="No space left"):
-        figures.save_figure(plt.figure(), "fig9_test", {"x": [2]})
+        figures.save_figure(plt.figure(), "fig9_test", {"x": [2]}, CLAIM)
     assert (folder / "fig9_test.svg").read_bytes() == before
 
 
@@ -67,3 +78,23 @@ def test_default_folder(monkeypatch):
     monkeypatch.delenv("LDPCASH_FIGURES")
     assert figures.figure_folder().name == "figures"
     assert (figures.figure_folder().parent / "Makefile").exists()
+
+
+def test_the_files_say_what_they_show(folder):
+    figures.save_figure(draw(), "fig9_test", {"x": [1]}, CLAIM)
+    for ending in ("svg", "pdf", "png"):
+        assert CLAIM.encode() in (folder / f"fig9_test.{ending}").read_bytes()
+
+
+def test_rates_have_bands_and_what_was_never_seen_is_a_bound(folder):
+    point = Point(protocol="Cash", epsilon=1.0, frequency=0.6, clients=1000)
+    rows = [Row.of(point, Tally(1000, errors)) for errors in (100, 10, 0)]
+    _, ax = plt.subplots()
+    figures.plot_rates(ax, [1.0, 2.0, 3.0], rows, label="BLER")
+    line, bounds = ax.lines
+    assert line.get_xydata().tolist() == [[1.0, 0.1], [2.0, 0.01]]
+    assert bounds.get_xydata().tolist() == [[3.0, rows[2].high]]
+    (band,) = ax.collections
+    corners = band.get_paths()[0].vertices
+    assert {tuple(corner) for corner in corners} >= {(1.0, rows[0].low), (2.0, rows[1].high)}
+    assert ax.get_yscale() == "log"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,12 @@ from typing import Any
 import matplotlib
 import numpy as np
 from cycler import cycler
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
+from numpy.typing import ArrayLike
 
+from ldpcash.simulate import Row
 from ldpcash.store import write_whole
 
 COLUMN = 3.5  # inches: one column of an IEEE page
@@ -47,12 +50,14 @@ _STYLE: dict[Any, Any] = {
     "savefig.dpi": 300,
     "svg.hashsalt": "ldpcash",  # element names in an SVG are otherwise random
 }
-# What a file says about when and with what it was made would differ from run to run.
+# What a file says about when and with what it was made would differ from run to run. What it says
+# about its content has another name in each format.
 _METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
     "png": {"Software": None},
 }
+_DESCRIPTION = {"svg": "Description", "pdf": "Subject", "png": "Description"}
 
 
 def use_style() -> None:
@@ -72,30 +77,61 @@ def figure_folder() -> Path:
     return Path(chosen) if chosen else Path(__file__).resolve().parents[2] / "figures"
 
 
-def save_figure(fig: Figure, name: str, data: Mapping[str, Iterable[object]]) -> None:
+def save_figure(fig: Figure, name: str, data: Mapping[str, Iterable[object]], claim: str) -> None:
     """Store a figure as ``name.svg``, ``.pdf`` and ``.png``, and its numbers as ``data/name.csv``.
 
     Args:
         fig: the finished figure.
         name: file name without ending, such as "fig2_bler".
         data: columns of equal length, by name: every number the figure shows.
+        claim: one sentence, what the figure is there to show; it goes into the files and into
+            ``manifest.csv``.
     """
     folder = figure_folder()
     table = _as_csv(data)
     for ending, metadata in _METADATA.items():
         image = BytesIO()
         with matplotlib.rc_context(_STYLE):
-            fig.savefig(image, format=ending, metadata=metadata)
+            described = {**metadata, _DESCRIPTION[ending]: claim}
+            fig.savefig(image, format=ending, metadata=described)
+        fig.set_layout_engine("none")  # worked out once: it takes longer than the drawing
         write_whole(folder / f"{name}.{ending}", image.getvalue())
     write_whole(folder / "data" / f"{name}.csv", table)
 
 
+def save_table(name: str, data: Mapping[str, Iterable[object]]) -> None:
+    """Store a table that belongs to no figure as ``name.csv``.
+
+    Args:
+        name: file name without ending, such as "claims".
+        data: columns of equal length, by name.
+    """
+    write_whole(figure_folder() / f"{name}.csv", _as_csv(data))
+
+
+def plot_rates(ax: Axes, x: ArrayLike, rows: Sequence[Row], fmt: str = "o-", **style: Any) -> None:
+    """Draw block error rates on a logarithmic scale, with their 95 % bands.
+
+    Where no error was seen there is no rate to draw: a triangle marks the interval's upper end.
+
+    Args:
+        ax: where to draw.
+        x: ``(len(rows),)``, the abscissa of each row.
+        rows: what a sweep found.
+        fmt, style: of the line, as `Axes.plot` takes them.
+    """
+    x = np.asarray(x)
+    rate, low, high = np.array([(row.rate, row.low, row.high) for row in rows]).T
+    seen = rate > 0
+    (line,) = ax.plot(x[seen], rate[seen], fmt, **style)
+    ax.fill_between(x[seen], low[seen], high[seen], color=line.get_color(), alpha=0.2, linewidth=0)
+    ax.plot(x[~seen], high[~seen], "v", color=line.get_color(), markersize=2.5, fillstyle="none")
+    ax.set_yscale("log")
+
+
 def _as_csv(data: Mapping[str, Iterable[object]]) -> bytes:
-    """Columns as CSV; floats with nine digits, which every machine agrees on."""
-    columns = [
-        [format(v, ".9g") if isinstance(v, (float, np.floating)) else str(v) for v in column]
-        for column in data.values()
-    ]
+    """Columns as CSV."""
+    columns = [[_cell(value) for value in column] for column in data.values()]
     lengths = {name: len(column) for name, column in zip(data, columns, strict=True)}
     if len(set(lengths.values())) != 1:
         raise ValueError(f"data has columns of lengths {lengths}: all must be the same")
@@ -104,3 +140,10 @@ def _as_csv(data: Mapping[str, Iterable[object]]) -> bytes:
     writer.writerow(data)
     writer.writerows(zip(*columns, strict=True))
     return text.getvalue().encode()
+
+
+def _cell(value: object) -> str:
+    """Floats with nine digits, which every machine agrees on; nothing for None."""
+    if isinstance(value, (float, np.floating)):
+        return format(value, ".9g")
+    return "" if value is None else str(value)

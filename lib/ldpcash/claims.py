@@ -1,0 +1,576 @@
+"""The ledger: every checkable statement of the paper, and the measurement that decides it.
+
+A claim is a function that measures and judges; `ledger` runs them all. A verdict is one of
+
+    holds                           the text as it stands
+    holds under reading "..."       not as the text specifies it, but under a reading named here
+    does not hold as specified      nor under any reading that we found
+
+Where a rate decides, the verdict rests on 95 % intervals that do not overlap, not on points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+from scipy.special import expit
+
+from ldpcash.decode import MLDecoder, SCLDecoder
+from ldpcash.experiments import CODES, READINGS, crossing, curves
+from ldpcash.polar import PolarCode, reliability
+from ldpcash.privacy import gaussian_delta, gaussian_sigma, keep_probability
+from ldpcash.protocols import Cash, Prot
+from ldpcash.simulate import Point, Row
+from ldpcash.sweeps import sweep
+from ldpcash.theory import error_bound, error_mean
+
+HOLDS = "holds"
+FAILS = "does not hold as specified"
+CODE = PolarCode.construct(64, 8)
+DELTA = 1e-4
+
+
+def under(reading: str) -> str:
+    """The verdict for a statement that needs a reading of its own."""
+    return f'holds under reading "{reading}"'
+
+
+def judge(as_specified: bool, reading: str, under_it: bool) -> str:
+    """The verdict, from whether a statement holds as specified and whether under a reading.
+
+    >>> judge(False, "empty +", True)
+    'holds under reading "empty +"'
+    """
+    if as_specified:
+        return HOLDS
+    return under(reading) if under_it else FAILS
+
+
+class Finding(NamedTuple):
+    """What was measured, and what follows."""
+
+    measured: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper, in our words, and how it is decided."""
+
+    place: str
+    statement: str
+    decide: Callable[[Lab], Finding]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The means of measuring: a seed, and how long simulations run.
+
+    Args:
+        seed: of everything random.
+        min_errors, max_trials: the rule of every sweep.
+        frames: vectors drawn where a plain number of trials does.
+    """
+
+    seed: int = 2026
+    min_errors: int = 100
+    max_trials: int = 300_000
+    frames: int = 20_000
+
+    def rows(self, *points: dict[str, Any]) -> list[Row]:
+        """Simulate points of the paper's setting, each with changes of its own."""
+        setting = {"frequency": 0.6, "clients": 1000}
+        return sweep(
+            [Point(**{**setting, **point}) for point in points],
+            self.seed,
+            min_errors=self.min_errors,
+            max_trials=self.max_trials,
+        )
+
+    def reach(self, names: list[str], frequency: float, grid: list[float]) -> list[float | None]:
+        """The epsilon at which each reading falls to a block error rate of 1e-3."""
+        found = curves(
+            {name: READINGS[name] for name in names},
+            dict.fromkeys(names, grid),
+            self.seed,
+            min_errors=self.min_errors,
+            max_trials=self.max_trials,
+            frequency=frequency,
+            clients=1000,
+        )
+        return [crossing(found[name], 1e-3) for name in names]
+
+    def items(self) -> tuple[np.ndarray[Any, Any], np.random.Generator]:
+        rng = np.random.default_rng(self.seed)
+        return rng.integers(0, 2, (self.frames, 8), dtype=np.uint8), rng
+
+
+CLAIMS: list[Claim] = []
+
+
+def claim(place: str, statement: str) -> Callable[[Callable[[Lab], Finding]], Any]:
+    """Enter a function into the ledger."""
+
+    def enter(decide: Callable[[Lab], Finding]) -> Callable[[Lab], Finding]:
+        CLAIMS.append(Claim(place, statement, decide))
+        return decide
+
+    return enter
+
+
+def ledger(lab: Lab) -> dict[str, list[str]]:
+    """Measure everything: columns number, place, statement, measured, verdict."""
+    findings = [entry.decide(lab) for entry in CLAIMS]
+    return {
+        "number": [f"C{number:02d}" for number in range(1, len(CLAIMS) + 1)],
+        "place": [entry.place for entry in CLAIMS],
+        "statement": [entry.statement for entry in CLAIMS],
+        "measured": [finding.measured for finding in findings],
+        "verdict": [finding.verdict for finding in findings],
+    }
+
+
+def _rate(row: Row) -> str:
+    return f"{row.errors} errors in {row.trials} ({row.low:.2g} to {row.high:.2g})"
+
+
+def _epsilon(value: float | None) -> str:
+    return "never" if value is None else f"{value:.2f}"
+
+
+_LONG = [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0]
+_SHORT = [0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6]
+
+
+# Abstract and introduction
+
+
+@claim("Abstract, I, V", "Cash has fewer block errors than Prot, above all at low true frequencies")
+def outperforms(lab: Lab) -> Finding:
+    (cash,) = lab.reach(["Cash, list of 8"], 0.5, _LONG)
+    (prot,) = lab.reach(["Prot, ML"], 0.5, _SHORT)
+    (positive,) = lab.reach(["Prot, ML, empty +"], 0.5, _LONG)
+    measured = (
+        f"epsilon for BLER 1e-3 at f = 0.5: Cash {_epsilon(cash)}, Prot {_epsilon(prot)},"
+        f" Prot with empty + {_epsilon(positive)}"
+    )
+    never = math.inf
+    below = (cash or never) < (prot or never)
+    return Finding(measured, judge(below, "empty +", (cash or never) < (positive or never)))
+
+
+@claim("Abstract, I, V", "The accuracy of both frequency estimates is similar")
+def similar_accuracy(lab: Lab) -> Finding:
+    cash, prot = lab.rows(
+        {"protocol": "Cash", "epsilon": 2.0}, {"protocol": "Prot", "epsilon": 2.0}
+    )
+    ratio = cash.frequency_error / prot.frequency_error
+    measured = (
+        f"mean |error| at epsilon = 2, f = 0.6: Cash {cash.frequency_error:.4f}, Prot"
+        f" {prot.frequency_error:.4f}, ratio {ratio:.1f}"
+    )
+    return Finding(measured, HOLDS if 0.8 < ratio < 1.25 else FAILS)
+
+
+@claim("I, IV", "Cash works down to a lower eta: fewer clients need to hold the item")
+def lower_eta(lab: Lab) -> Finding:
+    smallest = {}
+    grid = [0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7]
+    for name in ("Cash, list of 8", "Prot, ML", "Prot, ML, empty +"):
+        rows = lab.rows(*({**READINGS[name], "epsilon": 4.0, "frequency": f} for f in grid))
+        smallest[name] = next((f for f, row in zip(grid, rows, strict=True) if row.high < 1e-3), 1)
+    cash, prot, positive = smallest.values()
+    measured = (
+        "smallest f on a grid of 0.05 with BLER below 1e-3 at epsilon = 4:"
+        f" Cash {cash:g}, Prot {prot:g}, Prot with empty + {positive:g}"
+    )
+    return Finding(measured, judge(cash < prot, "empty +", cash < positive))
+
+
+# Section II
+
+
+@claim("II-B", "The noise must be proportional to the sensitivity")
+def proportional(lab: Lab) -> Finding:
+    ratio = gaussian_sigma(1.0, DELTA, 2.0) / gaussian_sigma(1.0, DELTA, 1.0)
+    measured = f"sigma at sensitivity 2 over sigma at 1: {ratio:.12f}"
+    return Finding(measured, HOLDS if math.isclose(ratio, 2, rel_tol=1e-12) else FAILS)
+
+
+@claim("II-C", "Bit-channels polarize as the code gets longer")
+def polarization(lab: Lab) -> Finding:
+    def undecided(n: int) -> float:
+        z = expit(-reliability(n, "bhattacharyya", (1 / (2 * math.log(2))) ** 0.5))
+        return float(np.mean((z > 0.01) & (z < 0.99)))
+
+    shares = [undecided(n) for n in (16, 256, 4096)]
+    measured = "share of channels with Z from 0.01 to 0.99: " + ", ".join(
+        f"{share:.3f} at n = {n}" for n, share in zip((16, 256, 4096), shares, strict=True)
+    )
+    return Finding(measured, HOLDS if shares[0] > shares[1] > shares[2] else FAILS)
+
+
+# Section III-B: privacy
+
+
+@claim("III-B, Lemma 1", "The sensitivity is 2")
+def sensitivity(lab: Lab) -> Finding:
+    largest = _distances()[:-1, :-1].max()
+    measured = f"largest of {256 * 255 // 2} distances between signals: {largest:.12f}"
+    return Finding(measured, HOLDS if math.isclose(largest, 2) else FAILS)
+
+
+@claim("III-B, Lemma 1", "It is reached because the all-one word is a codeword")
+def all_one(lab: Lab) -> Finding:
+    book = CODE.codebook()
+    measured = f"words of weight 64 in the code: {int((book.sum(axis=1) == 64).sum())}"
+    return Finding(measured, HOLDS if (book.sum(axis=1) == 64).any() else FAILS)
+
+
+@claim("III-B, proof of Lemma 1", "The all-one item is encoded to the all-one word")
+def all_one_item(lab: Lab) -> Finding:
+    word = CODE.encode(np.ones(8, dtype=np.uint8))
+    measured = f"weight of 1_k G: {int(word.sum())}; the item 0...01 has weight 64"
+    return Finding(measured, HOLDS if word.all() else FAILS)
+
+
+@claim("III-B, Lemma 1", "A client without an item does not raise the sensitivity (left unsaid)")
+def empty_client(lab: Lab) -> Finding:
+    to_empty = _distances()[-1, :-1]
+    measured = f"distance of the zero vector to every signal: {to_empty.max():.12f}"
+    return Finding(measured, HOLDS if to_empty.max() < 2 else FAILS)
+
+
+@claim("III-B, Remark 1", "Freezing the last index brings the sensitivity below 2")
+def freeze_last(lab: Lab) -> Finding:
+    changed = [PolarCode(64, np.delete(CODE.info, i)).sensitivity for i in range(len(CODE.info))]
+    measured = (
+        f"without index 63: {changed[-1]:.4f}, at k = 7; without any other index:"
+        f" {min(changed[:-1]):.4f}"
+    )
+    return Finding(measured, HOLDS if changed[-1] < 2 else FAILS)
+
+
+@claim(
+    "III-B, Theorem 2", "With the analytic Gaussian mechanism the protocol is (epsilon, delta)-LDP"
+)
+def private(lab: Lab) -> Finding:
+    distances = np.unique(_distances().round(12))[1:]
+    worst = max(
+        gaussian_delta(epsilon, Cash(CODE, epsilon).sigma, distance)
+        for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0)
+        for distance in distances
+    )
+    measured = f"largest delta over all pairs of inputs and five epsilons: {worst:.9e}"
+    return Finding(measured, HOLDS if worst <= DELTA else FAILS)
+
+
+@claim("III-B", "Its noise is optimal: no smaller sigma keeps the promise")
+def optimal(lab: Lab) -> Finding:
+    sigma = gaussian_sigma(1.0, DELTA, 2.0)
+    less = gaussian_delta(1.0, sigma * (1 - 1e-9), 2.0)
+    textbook = 2 * math.sqrt(2 * math.log(1.25 / DELTA))
+    measured = (
+        f"delta at sigma and at sigma less a part in 1e9, minus 1e-4:"
+        f" {gaussian_delta(1.0, sigma, 2.0) - DELTA:.1e}, {less - DELTA:.1e};"
+        f" the textbook sigma is {textbook / sigma:.2f} times as large"
+    )
+    return Finding(measured, HOLDS if less > DELTA else FAILS)
+
+
+@claim("III-B, Theorem 2", "The mechanism's output is the variance of the noise")
+def variance(lab: Lab) -> Finding:
+    sigma = gaussian_sigma(2.0, DELTA, 2.0)
+    wrong = gaussian_delta(2.0, math.sqrt(sigma), 2.0)
+    measured = f"true delta at epsilon = 2 if it were: {wrong:.3f} instead of 1e-4"
+    return Finding(measured, HOLDS if wrong <= DELTA else under("standard deviation"))
+
+
+# Section III-A: the steps
+
+
+@claim("III-A, step 8", "The LLR is 2 y / sigma^2")
+def llr_sign(lab: Lab) -> Finding:
+    items, rng = lab.items()
+    cash = Cash(CODE, 4.0)
+    y = cash.mean_reports(items, 0.6, 1000, rng)
+    plus, minus = (
+        (cash.decoder.decode(sign * 2 / cash.sigma**2 * y) == items).all(axis=1).mean()
+        for sign in (1, -1)
+    )
+    measured = f"items decoded at epsilon = 4: {plus:.4f} with +, {minus:.4f} with -"
+    return Finding(measured, HOLDS if plus > 0.9 else under("LLR = log P(1)/P(0)"))
+
+
+@claim("III-A, step 8", "The scale of the LLR is 2 / sigma^2")
+def llr_scale(lab: Lab) -> Finding:
+    items, rng = lab.items()
+    y = Cash(CODE, 1.5).mean_reports(items, 0.6, 1000, rng)
+    matched = 0.6 * 1000 / 8  # what the law of y asks for, f N / sqrt(n), in units of the paper's
+    one, other = (SCLDecoder(CODE).decode(-scale * y) for scale in (1.0, matched))
+    differ = int((one != other).any(axis=1).sum())
+    measured = (
+        f"the law of y asks for {matched:g} times that, at f = 0.6;"
+        f" it changes {differ} of {lab.frames} decisions (min-sum)"
+    )
+    return Finding(measured, FAILS if differ else under("any positive factor"))
+
+
+# Remark 2: the baseline
+
+
+@claim("Remark 2", "The baseline's randomized response is epsilon-LDP and unbiased")
+def response(lab: Lab) -> Finding:
+    losses = [
+        math.log(keep_probability(e) / (1 - keep_probability(e))) - e for e in (0.1, 1.0, 4.0, 10.0)
+    ]
+    rng = np.random.default_rng(lab.seed)
+    prot = Prot(CODE, 1.0)
+    items = np.tile(np.array([1, 0, 1, 1, 0, 0, 1, 0], dtype=np.uint8), (lab.frames, 1))
+    x = (2.0 * CODE.encode(items[0]) - 1) / 8
+    along = prot.reports(items, np.ones(lab.frames, dtype=bool), rng) @ x
+    z = (along.mean() - 1) / (along.std() / math.sqrt(lab.frames))
+    measured = (
+        f"largest privacy loss minus epsilon: {max(losses):.0e};"
+        f" mean of <x, report>: {along.mean():.3f}, {z:+.1f} standard errors from 1"
+    )
+    return Finding(measured, HOLDS if max(losses) <= 0 and abs(z) < 5 else FAILS)
+
+
+@claim("Remark 2 (3)", "Randomized response forces a hard decision on the baseline")
+def forced_hard(lab: Lab) -> Finding:
+    hard, soft = lab.rows(
+        {"protocol": "Prot", "epsilon": 0.75},
+        {"protocol": "Prot", "epsilon": 0.75, "decision": "soft", "decoder": "SCL"},
+    )
+    measured = f"BLER at epsilon = 0.75, f = 0.6: hard {_rate(hard)}, soft {_rate(soft)}"
+    return Finding(measured, FAILS if soft.high < hard.low else HOLDS)
+
+
+@claim("Remark 2 (4)", "Soft decoding matters, above all at low true frequencies")
+def soft_matters(lab: Lab) -> Finding:
+    items, rng = lab.items()
+    cash = Cash(CODE, 2.0)
+    y = cash.mean_reports(items, 0.5, 1000, rng)
+    soft, hard = (
+        int((MLDecoder(CODE, hard=rounds).decode(-y) != items).any(axis=1).sum())
+        for rounds in (False, True)
+    )
+    measured = (
+        f"Cash at epsilon = 2, f = 0.5, ML: {soft} wrong soft, {hard} rounded, of {lab.frames}"
+    )
+    return Finding(measured, HOLDS if hard > 1.5 * soft else FAILS)
+
+
+# Section III-C: error analysis
+
+
+@claim("III-C, Lemma 3", "y = f x plus the mean of the noise")
+def lemma_3(lab: Lab) -> Finding:
+    rng = np.random.default_rng(lab.seed)
+    holds = np.arange(1000) < 600
+    item = np.array([1, 0, 1, 1, 0, 0, 1, 0], dtype=np.uint8)
+    x = (2.0 * CODE.encode(item) - 1) / 8
+    reports = Cash(CODE, 1.0).reports(np.tile(item, (1000, 1)), holds, rng)
+    noise = (reports - np.where(holds[:, None], x, 0)).mean(axis=0)
+    difference = abs(reports.mean(axis=0) - (0.6 * x + noise)).max()
+    measured = f"largest difference of both sides below 1e-14: {difference < 1e-14}"
+    return Finding(measured, HOLDS if difference < 1e-14 else FAILS)
+
+
+@claim("III-C, Lemma 4", "The error of a correctly decoded item is |<x, mean noise>|")
+def lemma_4(lab: Lab) -> Finding:
+    cash = Cash(CODE, 4.0)
+    items, rng = lab.items()
+    errors = abs(cash.estimate(cash.mean_reports(items, 0.6, 1000, rng)).frequency - 0.6)
+    p = stats.kstest(errors, "halfnorm", args=(0, cash.sigma / math.sqrt(1000))).pvalue
+    measured = (
+        f"at epsilon = 4: mean {errors.mean():.5f}, half-normal {error_mean(cash.sigma, 1000):.5f};"
+        f" Kolmogorov-Smirnov p = {p:.2g}"
+    )
+    return Finding(measured, HOLDS if p > 1e-6 else FAILS)
+
+
+@claim(
+    "III-C, Lemma 4", "So the error of correct items is half-normal at every epsilon (left unsaid)"
+)
+def lemma_4_conditioned(lab: Lab) -> Finding:
+    cash = Cash(CODE, 0.25)
+    items, rng = lab.items()
+    bits, frequency = cash.estimate(cash.mean_reports(items, 0.6, 1000, rng))
+    correct = (bits == items).all(axis=1)
+    kept = (abs(frequency - 0.6) <= error_bound(cash.sigma, 1000, 0.05))[correct]
+    count = f"{int(kept.sum())} of {len(kept)} correct trials"
+    measured = f"at epsilon = 0.25 the 95 % bound is kept in {count}"
+    sure = stats.binomtest(int(kept.sum()), len(kept), 0.95).pvalue < 1e-6
+    return Finding(measured, under("BLER near 0") if sure else HOLDS)
+
+
+# Section IV: figures
+
+
+@claim("IV, Fig. 2", "At f = 0.7 both protocols have good results")
+def both_good(lab: Lab) -> Finding:
+    rows = lab.rows(
+        {"protocol": "Cash", "epsilon": 3.0, "frequency": 0.7},
+        {"protocol": "Prot", "epsilon": 3.0, "frequency": 0.7},
+    )
+    measured = f"BLER at epsilon = 3: Cash {_rate(rows[0])}, Prot {_rate(rows[1])}"
+    return Finding(measured, HOLDS if all(row.high < 1e-3 for row in rows) else FAILS)
+
+
+@claim("IV, Fig. 2", "At f = 0.7 Prot has the lower BLER")
+def lower_at_07(lab: Lab) -> Finding:
+    cash, prot, positive = lab.rows(
+        *(
+            {**READINGS[name], "epsilon": 1.0, "frequency": 0.7}
+            for name in ("Cash, list of 8", "Prot, ML", "Prot, ML, empty +")
+        )
+    )
+    measured = (
+        f"BLER at epsilon = 1: Cash {_rate(cash)}, Prot {_rate(prot)}, empty + {_rate(positive)}"
+    )
+    return Finding(measured, HOLDS if prot.high < cash.low else FAILS)
+
+
+@claim("IV, Fig. 2", "The reason is its maximum-likelihood decoder")
+def because_of_ml(lab: Lab) -> Finding:
+    cash, cash_ml, prot, prot_list = lab.rows(
+        *(
+            {**READINGS[name], "epsilon": 1.0, "frequency": 0.7}
+            for name in ("Cash, list of 8", "Cash, ML", "Prot, ML", "Prot, list of 8")
+        )
+    )
+    measured = (
+        f"BLER at epsilon = 1: Cash {cash.rate:.3f} with a list of 8, {cash_ml.rate:.3f} with ML;"
+        f" Prot {prot.rate:.2g} with ML, {prot_list.rate:.2g} with a list of 8"
+    )
+    return Finding(measured, HOLDS if cash_ml.high < 2 * prot.high else FAILS)
+
+
+@claim("IV, Fig. 2", "At f = 0.6 Cash still performs well")
+def well_at_06(lab: Lab) -> Finding:
+    (row,) = lab.rows({"protocol": "Cash", "epsilon": 3.0})
+    measured = f"BLER at epsilon = 3: {_rate(row)}"
+    return Finding(measured, HOLDS if row.high < 1e-3 else FAILS)
+
+
+@claim("IV, Fig. 2", "At f = 0.6 Prot starts to suffer from an error floor")
+def floor_at_06(lab: Lab) -> Finding:
+    prot, positive = lab.rows(
+        {"protocol": "Prot", "epsilon": 4.0},
+        {"protocol": "Prot", "epsilon": 4.0, "empty": "positive"},
+    )
+    measured = f"BLER at epsilon = 4: Prot {_rate(prot)}, with empty + {_rate(positive)}"
+    return Finding(measured, judge(prot.low > 1e-3, "empty +", positive.low > 1e-3))
+
+
+@claim("IV, Fig. 2", "With fewer holders more entries of the mean round to +")
+def bias_to_plus(lab: Lab) -> Finding:
+    shares = {}
+    for empty in ("uniform", "positive"):
+        for frequency in (0.7, 0.5):
+            items, rng = lab.items()
+            prot = Prot(CODE, 2.0, empty="uniform" if empty == "uniform" else "positive")
+            y = prot.mean_reports(items, frequency, 1000, rng)
+            shares[empty, frequency] = float((y >= 0).mean())
+    measured = "share of entries rounded to + at f = 0.7 and 0.5: " + "; ".join(
+        f"{name} {shares[empty, 0.7]:.3f} and {shares[empty, 0.5]:.3f}"
+        for empty, name in (("uniform", "as specified"), ("positive", "empty +"))
+    )
+    grows = {empty: shares[empty, 0.5] > shares[empty, 0.7] + 0.05 for empty, _ in shares}
+    return Finding(measured, judge(grows["uniform"], "empty +", grows["positive"]))
+
+
+@claim("IV, Fig. 2", "At f = 0.5 most items of Prot are decoded wrongly")
+def fails_at_05(lab: Lab) -> Finding:
+    prot, positive = lab.rows(
+        {"protocol": "Prot", "epsilon": 2.0, "frequency": 0.5},
+        {"protocol": "Prot", "epsilon": 2.0, "frequency": 0.5, "empty": "positive"},
+    )
+    measured = f"BLER at epsilon = 2: Prot {_rate(prot)}, with empty + {_rate(positive)}"
+    return Finding(measured, judge(prot.low > 0.5, "empty +", positive.low > 0.5))
+
+
+@claim("IV, Fig. 3", "Cash estimates the frequency better than Prot")
+def better_frequency(lab: Lab) -> Finding:
+    cash, prot, rounded = lab.rows(
+        {"protocol": "Cash", "epsilon": 2.0},
+        {"protocol": "Prot", "epsilon": 2.0},
+        {"protocol": "Prot", "epsilon": 2.0, "frequency_from": "rounded"},
+    )
+    measured = "mean |error| at epsilon = 2, f = 0.6: " + ", ".join(
+        f"{name} {row.frequency_error:.4f} +- {1.96 * row.frequency_error_se:.4f}"
+        for name, row in (("Cash", cash), ("Prot", prot), ("Prot, rounded", rounded))
+    )
+    better, than_rounded = (
+        cash.frequency_error < other.frequency_error for other in (prot, rounded)
+    )
+    return Finding(measured, judge(better, "rounded estimate", than_rounded))
+
+
+@claim("IV", "The list decoder is less complex than maximum likelihood")
+def complexity(lab: Lab) -> Finding:
+    listed, likelihood = 8 * 64 * 6, 256 * 64
+    measured = f"additions for (64, 8): L n log2(n) = {listed}, 2^k n = {likelihood}"
+    return Finding(measured, HOLDS if listed < likelihood else FAILS)
+
+
+def _lengths(lab: Lab, clients: int, epsilon: float) -> dict[str, Row]:
+    changes = [
+        {"protocol": "Cash", "epsilon": epsilon, "frequency": 0.7, "clients": clients, **code}
+        for code in CODES.values()
+    ]
+    return dict(zip(CODES, lab.rows(*changes), strict=True))
+
+
+@claim("IV, Fig. 4", "The longer code, n = 256, has a lower BLER, for 500 and for 1000 clients")
+def longer(lab: Lab) -> Finding:
+    found = {500: _lengths(lab, 500, 3.0), 1000: _lengths(lab, 1000, 2.0)}
+    measured = "; ".join(
+        f"N = {clients}: " + ", ".join(f"{name} {row.rate:.2g}" for name, row in rows.items())
+        for clients, rows in found.items()
+    )
+    better = {
+        name: all(rows[name].high < rows["n = 64"].low for rows in found.values())
+        for name in ("n = 256, pw", "n = 256, ga")
+    }
+    by_any = all(better.values())
+    return Finding(measured, judge(by_any, "ga construction", better["n = 256, ga"]))
+
+
+@claim("IV, Fig. 4", "1000 clients give a lower BLER than 500")
+def more_clients(lab: Lab) -> Finding:
+    few, many = _lengths(lab, 500, 2.0), _lengths(lab, 1000, 2.0)
+    measured = "epsilon = 2: " + "; ".join(
+        f"{name}: {few[name].rate:.2g} and {many[name].rate:.2g}" for name in CODES
+    )
+    lower = all(many[name].high < few[name].low for name in CODES)
+    return Finding(measured, HOLDS if lower else FAILS)
+
+
+@claim("IV, Fig. 4", "Lemma 4 shows why: the error falls with the number of clients")
+def why_more_clients(lab: Lab) -> Finding:
+    few, many = lab.rows(
+        {"protocol": "Cash", "epsilon": 5.0, "clients": 500},
+        {"protocol": "Cash", "epsilon": 5.0, "clients": 1000},
+    )
+    ratio = few.frequency_error / many.frequency_error
+    measured = (
+        f"frequency error at 500 over 1000 clients: {ratio:.3f}, sqrt(2) = 1.414. Lemma 4 assumes"
+        " that decoding works; that it works more often follows from Lemma 3"
+    )
+    return Finding(measured, under("Lemma 3") if abs(ratio - 2**0.5) < 0.03 else FAILS)
+
+
+def _distances() -> np.ndarray[Any, Any]:
+    """Distances between all noiseless reports; the last row and column are the empty client's."""
+    signals = np.vstack([(2.0 * CODE.codebook() - 1) / 8, np.zeros(64)])
+    gram = signals @ signals.T
+    squares = np.diag(gram)[:, None] + np.diag(gram) - 2 * gram
+    return np.sqrt(np.maximum(squares, 0))
