@@ -17,7 +17,7 @@ export IPYTHONDIR := $(CURDIR)/tools/ipython
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env figures test lab bench refresh lock clean distclean
+.PHONY: help env figures smoke test verify lab bench refresh lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,14 @@ env: ## make .venv from requirements.lock, and nothing else
 
 figures: .venv/ready ## run every notebook and regenerate every figure and its data
 	$(BIN)/python tools/notebooks.py run
+
+smoke: export LDPCASH_FIGURES := $(CURDIR)/build/smoke/figures
+smoke: export LDPCASH_RESULTS := $(CURDIR)/build/smoke/results
+smoke: .venv/ready ## run every notebook with tiny parameters, and leave figures/ alone
+	$(BIN)/python tools/notebooks.py run --parameters tools/smoke.yaml
+
+verify: .venv/ready ## rebuild every figure in a scratch folder and compare with figures/
+	$(BIN)/python tools/verify.py
 
 test: export LDPCASH_FIGURES := $(CURDIR)/build/test-figures
 test: .venv/ready ## lint, types, unit tests with coverage, and nbval over every notebook

@@ -1,12 +1,17 @@
 """Notebooks: fit for nbval, readable as a course, and guarded against misspelt parameters."""
 
 import ast
+import csv
+import hashlib
+import json
 import re
 import sys
+from concurrent.futures import Future
 from pathlib import Path
 
 import nbformat
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -103,6 +108,9 @@ def workshop(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "ROOT", tmp_path)
     monkeypatch.setattr(runner, "NOTEBOOKS", tmp_path)
     monkeypatch.setattr(runner, "EXECUTED", tmp_path / "build")
+    monkeypatch.setenv("LDPCASH_FIGURES", str(tmp_path / "figures"))
+    monkeypatch.setenv("LDPCASH_PROGRESS", "")  # which the runner sets: undo that afterwards
+    monkeypatch.setenv("LDPCASH_RESULTS", str(tmp_path / "results"))
     speak = "for _ in range(3):\n    print('size', size, flush=True)\n    time.sleep(0.3)"
     write_notebook(tmp_path, "01_good", "size = 2  # a size", f"import time\n{speak}")
     return tmp_path
@@ -140,6 +148,17 @@ def test_a_failure_names_notebook_cell_and_error_and_keeps_the_rest(workshop, ca
     assert (workshop / "build" / "01_good.ipynb").exists()
 
 
+def test_a_refresh_uses_no_old_result(workshop, monkeypatch):
+    monkeypatch.setenv("LDPCASH_RESULTS", "old")
+    write_notebook(
+        workshop, "02_where", "x = 1  # a number", "import os; print(os.environ['LDPCASH_RESULTS'])"
+    )
+    assert runner.main(["run", "02_where"]) == 0
+    assert outputs(nbformat.read(workshop / "build" / "02_where.ipynb", 4))[0].text == "old\n"
+    assert runner.main(["refresh", "02_where"]) == 0
+    assert outputs(nbformat.read(workshop / "02_where.ipynb", 4))[0].text != "old\n"
+
+
 def test_a_second_refresh_changes_nothing(workshop):
     assert runner.main(["refresh"]) == 0
     first = (workshop / "01_good.ipynb").read_bytes()
@@ -147,3 +166,66 @@ def test_a_second_refresh_changes_nothing(workshop):
     assert output.text == "size 2\n" * 3
     assert runner.main(["refresh"]) == 0
     assert (workshop / "01_good.ipynb").read_bytes() == first
+
+
+def test_the_status_line_tells_notebooks_and_points(tmp_path, monkeypatch):
+    monkeypatch.setenv("LDPCASH_PROGRESS", str(tmp_path))
+    (tmp_path / "123").write_text("3/9 points, 20 errors")
+    active, queued = Future(), Future()
+    active.set_running_or_notify_cancel()
+    monkeypatch.setattr(runner.time, "monotonic", lambda: 175.0)
+    line = runner.status({active: "06_fig2_bler", queued: "07_fig3"}, 100.0)
+    assert line == "1:15; 06_fig2_bler; 3/9 points, 20 errors"
+
+
+with (ROOT / "figures" / "manifest.csv").open(newline="") as file:
+    MANIFEST = {row["figure"]: row for row in csv.DictReader(file)}
+
+
+class TestManifest:
+    def test_has_every_figure_and_its_checksums(self):
+        stored = {path.stem for path in (ROOT / "figures").glob("*.svg")}
+        assert set(MANIFEST) == stored
+        assert {
+            "fig1_protocol",
+            "fig2_bler",
+            "fig3_frequency_error",
+            "fig4_length_clients",
+        } <= stored
+        for name, row in MANIFEST.items():
+            for ending in ("svg", "pdf", "png", "csv"):
+                (path,) = (ROOT / "figures").rglob(f"{name}.{ending}")
+                assert row[ending] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def test_says_where_it_comes_from(self):
+        for row in MANIFEST.values():
+            assert (ROOT / "notebooks" / f"{row['notebook']}.ipynb").exists()
+            assert row["claim"].endswith(".")
+            assert json.loads(row["parameters"])["seed"] == int(row["seed"])
+
+    def test_is_read_off_notebooks_and_files(self, workshop, monkeypatch):
+        monkeypatch.setenv("LDPCASH_FIGURES", str(workshop / "figures"))
+        draw = (
+            "import matplotlib.pyplot as plt\nfrom ldpcash.figures import save_figure\n"
+            "save_figure(plt.figure(), 'fig9_new', {'x': [size]}, 'It is new.')"
+        )
+        write_notebook(workshop, "01_good", "size = 2  # a size\nseed = 4  # a seed", draw)
+        assert runner.main(["run"]) == 0
+        with (workshop / "figures" / "manifest.csv").open() as file:
+            (row,) = csv.DictReader(file)
+        assert (row["figure"], row["notebook"], row["seed"]) == ("fig9_new", "01_good", "4")
+        assert (row["claim"], row["parameters"]) == ("It is new.", '{"size": 2, "seed": 4}')
+        data = (workshop / "figures" / "data" / "fig9_new.csv").read_bytes()
+        assert row["csv"] == hashlib.sha256(data).hexdigest()
+
+
+def test_the_index_lists_every_notebook_in_order():
+    index = nbformat.read(ROOT / "notebooks" / "00_index.ipynb", as_version=4)
+    listed = re.findall(r"\]\((\w+)\.ipynb\)", "".join(cell.source for cell in index.cells))
+    assert ["00_index", *listed] == [path.stem for path in NOTEBOOKS]
+
+
+def test_smoke_parameters_are_real_ones():
+    values = yaml.safe_load((ROOT / "tools" / "smoke.yaml").read_text())
+    for name, parameters in values.items():
+        runner.check_parameters(name, parameters)

@@ -3,18 +3,30 @@
 Both go through papermill in reading order, with ``notebooks`` as the working directory, as in
 JupyterLab. Executed copies go to ``build/notebooks``; only `refresh` touches ``notebooks``, and a
 second refresh changes nothing. `run` uses stored results of simulations, `refresh` computes all.
+Both end with ``manifest.csv`` beside the figures: which notebook, parameters and claim are behind
+each figure, and the checksums of its files.
 """
 
 import argparse
+import ast
+import contextlib
+import hashlib
+import json
 import os
 import sys
 import tempfile
+import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import nbformat
 import papermill
 import yaml
+from jupyter_core.utils import ensure_event_loop
 from papermill.exceptions import PapermillExecutionError
+
+from ldpcash.figures import figure_folder, save_table
+from ldpcash.progress import progress_bar
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
@@ -39,17 +51,56 @@ def main(arguments=None):
         for name in {*names, *values}:
             check_parameters(name, values.get(name, {}))
         with tempfile.TemporaryDirectory() as scratch:
+            os.environ["LDPCASH_PROGRESS"] = str(Path(scratch) / "progress")
             if options.action == "refresh":
-                os.environ["LDPCASH_RESULTS"] = scratch
-            for number, name in enumerate(names, start=1):
-                print(f"[{number}/{len(names)}] {name}", flush=True)
-                executed = execute(name, values.get(name, {}))
-                if options.action == "refresh":
-                    nbformat.write(without_traces(executed), NOTEBOOKS / f"{name}.ipynb")
+                os.environ["LDPCASH_RESULTS"] = str(Path(scratch) / "results")
+            execute_all(names, values, keep=options.action == "refresh")
+        if not options.notebooks and not values:
+            save_table("manifest", manifest())
     except NotebookError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def execute_all(names, values, keep):
+    """Run notebooks two at a time: one computes while the other starts. The first error ends it."""
+    start = time.monotonic()
+    line = progress_bar()
+    with ThreadPoolExecutor(2) as pool:
+        running = {pool.submit(execute, name, values.get(name, {})): name for name in names}
+        done = 0
+        try:
+            while running:
+                for future in wait(running, timeout=0.2, return_when=FIRST_COMPLETED).done:
+                    name = running.pop(future)
+                    executed, seconds = future.result()
+                    if keep:
+                        nbformat.write(without_traces(executed), NOTEBOOKS / f"{name}.ipynb")
+                    done += 1
+                    line.close()
+                    print(f"[{done}/{len(names)}] {name}: {seconds:.0f} s", flush=True)
+                line.update(done / len(names), status(running, start))
+        except NotebookError:
+            pool.shutdown(cancel_futures=True)
+            raise
+        except KeyboardInterrupt:
+            line.close()
+            print("interrupted; what was finished is kept", file=sys.stderr, flush=True)
+            os._exit(130)  # kernels end with this process
+        finally:
+            line.close()
+
+
+def status(running, start):
+    """Which notebooks are running, and how far their sweeps are."""
+    names = [name for future, name in running.items() if future.running()]
+    sweeps = []
+    for path in sorted(Path(os.environ["LDPCASH_PROGRESS"]).glob("[!.]*")):
+        with contextlib.suppress(FileNotFoundError):  # that sweep has just ended
+            sweeps.append(path.read_text())
+    minutes, seconds = divmod(int(time.monotonic() - start), 60)
+    return "; ".join([f"{minutes}:{seconds:02}", ", ".join(names), *sweeps])
 
 
 def check_parameters(name, values):
@@ -66,22 +117,60 @@ def check_parameters(name, values):
 
 
 def execute(name, values):
-    """Run one notebook; the executed notebook, which is also left in build/notebooks."""
+    """Run one notebook: what came out, which is also left in build/notebooks, and the seconds."""
     EXECUTED.mkdir(parents=True, exist_ok=True)
     target = EXECUTED / f"{name}.ipynb"
+    start = time.monotonic()
     try:
-        return papermill.execute_notebook(
+        executed = papermill.execute_notebook(
             NOTEBOOKS / f"{name}.ipynb",
             target,
             parameters=values,
             kernel_name="python3",
             cwd=NOTEBOOKS,
+            progress_bar=False,
         )
+        return executed, time.monotonic() - start
     except PapermillExecutionError as error:
         raise NotebookError(
             f"{name}, cell {error.cell_index}: {error.ename}: {error.evalue}\n"
             f"what it printed until then is in {target.relative_to(ROOT)}"
         ) from None
+    finally:
+        ensure_event_loop().close()  # this thread's, which papermill leaves open
+
+
+def manifest():
+    """Where each figure comes from, as columns; read off the notebooks and the stored files."""
+    rows = [row for path in sorted(NOTEBOOKS.glob("*.ipynb")) for row in figures_of(path)]
+    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {"figure": []}
+
+
+def figures_of(path):
+    """The rows of one notebook: its `save_figure` calls have the name second and the claim last."""
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    parameters = {}
+    for cell in cells:
+        if "parameters" in cell.metadata.get("tags", []):
+            for assignment in ast.parse(cell.source).body:
+                parameters[assignment.targets[0].id] = ast.literal_eval(assignment.value)
+    for cell in cells:
+        for node in ast.walk(ast.parse(cell.source)):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "save_figure":
+                name, claim = node.args[1].value, node.args[3].value
+                yield {
+                    "figure": name,
+                    "notebook": path.stem,
+                    "claim": claim,
+                    "seed": parameters.get("seed"),
+                    "parameters": json.dumps(parameters),
+                    **{ending: checksum(name, ending) for ending in ("svg", "pdf", "png", "csv")},
+                }
+
+
+def checksum(name, ending):
+    folder = figure_folder() / "data" if ending == "csv" else figure_folder()
+    return hashlib.sha256((folder / f"{name}.{ending}").read_bytes()).hexdigest()
 
 
 def without_traces(notebook):
