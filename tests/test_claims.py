@@ -41,3 +41,23 @@ def test_the_readme_shows_the_ledger():
             f"| {row['number']} | {row['place']} | {row['statement']} | {row['verdict']} |"
             in readme
         )
+
+
+def test_a_ledger_has_a_row_for_each_claim(monkeypatch):
+    monkeypatch.setattr(claims, "CLAIMS", claims.CLAIMS[5:8])
+    table = claims.ledger(LAB)
+    assert table["number"] == ["C01", "C02", "C03"]
+    assert table["verdict"] == [row["verdict"] for row in STORED[5:8]]
+    assert table["measured"] == [row["measured"] for row in STORED[5:8]]  # no chance in these
+
+
+@pytest.mark.parametrize(
+    ("as_specified", "under_it", "verdict"),
+    [
+        (True, False, "holds"),
+        (False, True, 'holds under reading "X"'),
+        (False, False, "does not hold as specified"),
+    ],
+)
+def test_judgement(as_specified, under_it, verdict):
+    assert claims.judge(as_specified, "X", under_it) == verdict

@@ -52,6 +52,24 @@ def test_a_worker_ends_when_the_lifeline_does(monkeypatch):
     assert codes == [1]
 
 
+def test_ctrl_c_waits_for_the_end_of_the_block():
+    order = []
+
+    def interrupted_block():
+        with workers._ctrl_c_later():
+            signal.raise_signal(signal.SIGINT)
+            order.append("the block went on")
+
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted_block()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert order == ["the block went on"]
+
+
 def test_here_is_here_and_now():
     with Here() as here:
         assert here.submit(os.getpid).result() == os.getpid()

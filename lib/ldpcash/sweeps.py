@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -217,6 +217,7 @@ def _run(
                 del running[future]
             bar.update(*clock.read())
     except Exception as error:
+        _keep_finished(running, chunks)
         raise SweepError(
             f"{str(error).rstrip('.') or 'the executor gave up'} ({type(error).__name__})."
             f" Finished chunks are kept in {chunks.store.folder}: run the sweep again to go on."
@@ -224,6 +225,15 @@ def _run(
     finally:
         for future in running:
             future.cancel()
+
+
+def _keep_finished(running: dict[Future[Tally], tuple[_Job, int]], chunks: _Chunks) -> None:
+    """Store what others have finished, or finish soon, when one has failed."""
+    begun = [future for future in running if not future.cancel()]
+    for future in wait(begun, timeout=5).done:
+        if not _has_failed(future):
+            with suppress(OSError):  # a full disk may be the failure
+                chunks.keep(*running[future], future.result())
 
 
 def _has_failed(future: Future[Tally]) -> bool:
