@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from ldpcash import MLDecoder, PolarCode, SCLDecoder, gaussian_sigma
-from ldpcash.protocols import Cash, Prot, ReportSum, holders, spread_evenly
+from ldpcash.protocols import Cash, Prot, ReportSum, fair_heads, holders, spread_evenly
 
 FALSE_ALARM = 1e-6
 PAPER = PolarCode.construct(64, 8)
@@ -343,3 +343,19 @@ class TestCorners:
     def test_nonsense_is_refused(self, wrong):
         with pytest.raises(ValueError, match=r"clients = .*: needs a whole number from 1 to"):
             holders(0.5, wrong)
+
+    @pytest.mark.parametrize("most", [60, 64, 65, 127, 128, 255, 256, 2048, 2049, 32767, 32768])
+    def test_counts_of_any_size_and_type(self, most):
+        """At each edge of a word or an integer type; 6 standard deviations, below 2e-9 each."""
+        rng = np.random.default_rng(1)
+        counts = np.full(2000, most)
+        counts[::3] = max(0, most - 70)
+        counts[::7] = 0
+        cells = spread_evenly(counts, 3, rng)
+        assert (cells.sum(axis=0, dtype=np.int64) == counts).all()
+        assert (cells >= 0).all()
+        for kind in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.int64):
+            if most <= np.iinfo(kind).max:
+                heads = fair_heads(counts.astype(kind), rng).astype(np.int64)
+                assert ((heads >= 0) & (heads <= counts)).all()
+                assert abs(heads.sum() - counts.sum() / 2) < 6 * (counts.sum() / 4) ** 0.5
