@@ -98,3 +98,10 @@ def test_rates_have_bands_and_what_was_never_seen_is_a_bound(folder):
     corners = band.get_paths()[0].vertices
     assert {tuple(corner) for corner in corners} >= {(1.0, rows[0].low), (2.0, rows[1].high)}
     assert ax.get_yscale() == "log"
+
+
+def test_a_flow_has_a_box_for_each_step_and_arrows_between(folder):
+    _, ax = plt.subplots()
+    figures.draw_flow(ax, [(0.0, 0.2, "one"), (0.4, 0.2, "two"), (0.8, 0.1, "three")])
+    assert [text.get_text() for text in ax.texts] == ["one", "two", "three"]
+    assert len(ax.patches) == 3 + 2

@@ -11,6 +11,7 @@ import csv
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO, StringIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 from numpy.typing import ArrayLike
 
@@ -127,6 +129,23 @@ def plot_rates(ax: Axes, x: ArrayLike, rows: Sequence[Row], fmt: str = "o-", **s
     ax.fill_between(x[seen], low[seen], high[seen], color=line.get_color(), alpha=0.2, linewidth=0)
     ax.plot(x[~seen], high[~seen], "v", color=line.get_color(), markersize=2.5, fillstyle="none")
     ax.set_yscale("log")
+
+
+def draw_flow(ax: Axes, boxes: Sequence[tuple[float, float, str]]) -> None:
+    """Draw a diagram of boxes in a row, each joined to the next by an arrow.
+
+    Args:
+        ax: where to draw; the row is at a height of 0.22 to 0.62.
+        boxes: left edge, width and text of each box, from left to right.
+    """
+    for left, width, text in boxes:
+        shape = FancyBboxPatch((left, 0.22), width, 0.4, boxstyle="round,pad=0.004")
+        shape.set(facecolor="white", edgecolor="black", linewidth=0.8)
+        ax.add_patch(shape)
+        ax.text(left + width / 2, 0.42, text, ha="center", va="center", fontsize=7)
+    for (left, width, _), (following, _, _) in pairwise(boxes):
+        ends = (left + width + 0.004, 0.42), (following - 0.004, 0.42)
+        ax.add_patch(FancyArrowPatch(*ends, arrowstyle="-|>", mutation_scale=7, color="black"))
 
 
 def _as_csv(data: Mapping[str, Iterable[object]]) -> bytes:
