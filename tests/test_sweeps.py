@@ -315,8 +315,10 @@ STARTED = []
 
 def start_script(script, folder):
     marked = {**os.environ, "LDPCASH_TEST": uuid.uuid4().hex}
+    file = Path(f"{folder}.py")  # a file, because workers would run only that again
+    file.write_text(script)
     process = subprocess.Popen(
-        [sys.executable, "-c", script, str(folder)],
+        [sys.executable, str(file), str(folder)],
         env=marked,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
