@@ -198,23 +198,23 @@ class TestChunks:
     def test_is_a_plain_count(self):
         """The same stream, the same draws, and everything counted with NumPy's own functions."""
         here = point("Prot", epsilon=0.7, frequency=0.55)
-        tally = run_chunk(here, 5, 3, 3000, code_version())
+        tally = run_chunk(here, 5, 3, 5000, code_version())
         sequence = np.random.SeedSequence([5, int(here.key, 16)], spawn_key=(3,))
         rng = np.random.Generator(np.random.SFC64(sequence))
         errors, off = 0, []
-        for trials in (2048, 952):
-            items = rng.integers(0, 2, (trials, 8), dtype=np.uint8)
+        for trials in (4096, 904):
+            items = rng.integers(0, 2, (8, trials), dtype=np.uint8).T
             y = here.build().mean_reports(items, 0.55, 1000, rng)
             estimate = here.build().estimate(y)
             wrong = (estimate.bits != items).any(axis=1)
             errors += wrong.sum()
             off.append(np.stack([abs(estimate.frequency - 0.55), wrong]))
         off, wrong = np.concatenate(off, axis=1)
-        assert tally[:2] == (3000, errors)
-        assert 0 < errors < 3000
+        assert tally[:2] == (5000, errors)
+        assert 0 < errors < 5000
         right = off[wrong == 0]
         row = Row.of(here, tally)
-        assert row.rate == errors / 3000
+        assert row.rate == errors / 5000
         assert row.frequency_error == pytest.approx(off.mean(), rel=1e-12)
         assert row.frequency_error_se == pytest.approx(stats.sem(off), rel=1e-9)
         assert row.frequency_error_correct == pytest.approx(right.mean(), rel=1e-12)

@@ -72,7 +72,7 @@ def decoders():
         print(f"{speed['encode']:9,.0f} {peak_memory(tasks['scl']):8.1f}")
 
 
-def protocols(trials=2048, clients=1000, frequency=0.6, epsilon=2.0):
+def protocols(trials=4096, clients=1000, frequency=0.6, epsilon=2.0):
     """Drawing a mean against simulating its clients; then draw, decode and count, end to end."""
     print()
     print(f"Means of {clients} clients, (64, 8) pw, epsilon {epsilon}, f {frequency}; microseconds")
@@ -80,7 +80,7 @@ def protocols(trials=2048, clients=1000, frequency=0.6, epsilon=2.0):
     print(f"{'decode':>9} {'end to end':>10} {'ratio':>8}")
     code = PolarCode.construct(64, 8)
     rng = np.random.Generator(np.random.SFC64(1))
-    items = rng.integers(0, 2, (trials, code.k), dtype=np.uint8)
+    items = rng.integers(0, 2, (code.k, trials), dtype=np.uint8).T
     same, holds = np.tile(items[0], (clients, 1)), np.arange(clients) < frequency * clients
     for name, protocol in {
         "Cash": Cash(code, epsilon),

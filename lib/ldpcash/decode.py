@@ -87,7 +87,7 @@ class SCLDecoder:
     def decode(self, llr: ArrayLike) -> Bits:
         """The item of the best surviving path: ``(..., n)`` LLRs to ``(..., k)`` bits."""
         frames, shape = _as_frames(llr, self.code.n)
-        bits = np.empty((len(frames), self.code.k), dtype=np.uint8)
+        bits = np.empty((self.code.k, len(frames)), dtype=np.uint8).T
         for part in _chunks(len(frames), self.frames_per_chunk):
             bits[part] = self._decode_chunk(frames[part], best_only=True)[:, 0]
         return bits.reshape(*shape, self.code.k)

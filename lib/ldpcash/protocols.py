@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpcash.checks import real_number, whole_number
 from ldpcash.decode import MLDecoder, SCLDecoder, sum_halves
+from ldpcash.normals import normals
 from ldpcash.polar import Bits, PolarCode, as_bits
 from ldpcash.privacy import gaussian_sigma, keep_probability, response_scale
 
@@ -127,7 +128,7 @@ class Protocol(ABC):
                 f"holds has shape {held.shape} and type {held.dtype}:"
                 f" needs True or False for each of {len(items)} clients"
             )
-        return self._signals(items), held
+        return self._signs(items) / np.sqrt(self.code.n), held
 
     def _items(self, bits: ArrayLike) -> Bits:
         items = as_bits("bits", bits, self.code.k)
@@ -135,19 +136,13 @@ class Protocol(ABC):
             raise ValueError(f"bits has shape {items.shape}: needs a row of k bits for each item")
         return items
 
-    def _signals(self, bits: ArrayLike) -> Reals:
-        """Encode and modulate (step 2): ``(..., k)`` bits to ``(..., n)`` of +-1/sqrt(n)."""
-        return self._modulated(self.code.encode(bits))
-
-    def _modulated(self, ones: NDArray[Any]) -> Reals:
-        """1 or True to +1/sqrt(n), 0 or False to -1/sqrt(n)."""
-        signals = ones * (2 / np.sqrt(self.code.n))
-        signals -= 1 / np.sqrt(self.code.n)
-        return signals
+    def _signs(self, bits: Bits) -> NDArray[np.int8]:
+        """Encode (step 2): ``(..., k)`` bits to ``(..., n)``, a 1 as +1 and a 0 as -1."""
+        return _plus_or_minus(self.code.encode(bits))
 
     def _correlation(self, bits: Bits, y: Reals) -> Reals:
         """<x, y> with the signal x of each item: the frequency estimate (step 11)."""
-        return sum_halves(np.moveaxis(self._signals(bits) * y, -1, 0))
+        return sum_halves(np.moveaxis(self._signs(bits) * y, -1, 0)) / np.sqrt(self.code.n)
 
 
 def holders(frequency: float, clients: int) -> int:
@@ -211,6 +206,11 @@ def _random_words(shape: tuple[int, ...], width: int, rng: Generator) -> Counts:
     return words.view(f"u{width // 8}")[:size].reshape(shape)
 
 
+def _plus_or_minus(ones: NDArray[np.bool_] | Bits) -> NDArray[np.int8]:
+    """1 or True to +1, 0 or False to -1."""
+    return 2 * ones.view(np.int8) - 1
+
+
 class Cash(Protocol):
     """The paper's protocol: Gaussian noise on the whole codeword, soft list decoding.
 
@@ -228,7 +228,7 @@ class Cash(Protocol):
     >>> y = cash.mean_reports([[1, 0, 1, 1, 0, 0, 1, 0]], frequency=0.7, clients=1000, rng=rng)
     >>> bits, frequency = cash.estimate(y)
     >>> bits[0], round(float(frequency[0]), 2)
-    (array([1, 0, 1, 1, 0, 0, 1, 0], dtype=uint8), 0.57)
+    (array([1, 0, 1, 1, 0, 0, 1, 0], dtype=uint8), 0.87)
     """
 
     def __init__(
@@ -253,13 +253,16 @@ class Cash(Protocol):
     def mean_reports(
         self, bits: ArrayLike, frequency: float, clients: int, rng: Generator
     ) -> Reals:
-        """A mean of N Gaussians is one Gaussian (Lemma 3): f x + N(0, sigma^2 / N)."""
-        y = self._signals(self._items(bits))
-        y *= holders(frequency, clients) / clients
-        noise = rng.standard_normal(y.shape[::-1])
-        noise *= self.sigma / np.sqrt(clients)
-        y += noise.T
-        return y
+        """A mean of N Gaussians is one Gaussian (Lemma 3): f x + N(0, sigma^2 / N).
+
+        Noise is as likely as its negative, so it can be added before the signs are put on.
+        """
+        signs = self._signs(self._items(bits)).T
+        level = holders(frequency, clients) / clients / np.sqrt(self.code.n)
+        y = normals(signs.shape, self.sigma / np.sqrt(clients), rng)
+        y += level
+        y *= signs
+        return y.T
 
     def estimate(self, y: ArrayLike) -> Estimate:
         """Steps 8 to 12. Bit 1 was sent as a positive number, so the LLR is *minus* 2 y / sigma^2;
@@ -310,7 +313,6 @@ class Prot(Protocol):
         self.empty = empty
         self.decision = decision
         self.frequency_from = frequency_from
-        self._rounds = decision == "hard" or frequency_from == "rounded"
         self.keep = keep_probability(epsilon)
         self.amplitude = response_scale(epsilon) * np.sqrt(code.n)
 
@@ -339,15 +341,15 @@ class Prot(Protocol):
         truthful. These spread evenly over the n coordinates, and all others over n coordinates
         times two signs, whatever they hold.
         """
-        codewords = self.code.encode(self._items(bits)).T
-        n, trials = codewords.shape
+        signs = self._signs(self._items(bits)).T
+        n, trials = signs.shape
         held, clients = holders(frequency, clients), int(clients)
         levels = n.bit_length() - 1
         whole = np.min_scalar_type(-2 * clients)  # small integers are fast
         truthful = self._truthful(held, trials, rng)
         random = clients - truthful
         total = spread_evenly(truthful, levels, rng).astype(whole)
-        total *= 2 * codewords.view(np.int8) - 1
+        total *= signs
         if self.empty == "positive":
             positive = self._truthful(clients - held, trials, rng)
             random = random - positive
@@ -362,7 +364,8 @@ class Prot(Protocol):
     def estimate(self, y: ArrayLike) -> Estimate:
         """Round (or not), decode, correlate."""
         means = np.asarray(y)
-        rounded = self._modulated(means >= 0) if self._rounds else means
+        rounds = self.decision == "hard" or self.frequency_from == "rounded"
+        rounded = _plus_or_minus(means >= 0) / np.sqrt(self.code.n) if rounds else means
         bits = self.decoder.decode(-(rounded if self.decision == "hard" else means))
         source = rounded if self.frequency_from == "rounded" else means
         return Estimate(bits, self._correlation(bits, source))

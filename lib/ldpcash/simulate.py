@@ -37,7 +37,8 @@ DECODERS: dict[str, type[SCLDecoder] | type[MLDecoder]] = {"SCL": SCLDecoder, "M
 
 _FIRST_CHUNK = 1024  # trials; each further chunk has twice as many, up to a tenth of a second's
 _CHUNK_VALUES = 2**25  # trials times n times list size of the largest chunks
-_BLOCK = 2048  # trials that are drawn and decoded together
+_BLOCK = 4096  # trials that are drawn and decoded together, fewer for long codes
+_BLOCK_VALUES = 2**20  # trials times n of a block
 _NO_RESULT = {  # modules that no result hangs on
     *("claims.py", "experiments.py", "figures.py", "progress.py"),
     *("store.py", "sweeps.py", "theory.py", "workers.py"),
@@ -314,13 +315,14 @@ def run_chunk(point: Point, seed: int, chunk: int, trials: int, version: str) ->
     sequence = np.random.SeedSequence([seed, int(point.key, 16)], spawn_key=(chunk,))
     rng = np.random.Generator(np.random.SFC64(sequence))
     total = Tally()
-    for start in range(0, trials, _BLOCK):
-        total = total.plus(_run_block(protocol, point, min(_BLOCK, trials - start), rng))
+    block = min(_BLOCK, _BLOCK_VALUES // point.n)
+    for start in range(0, trials, block):
+        total = total.plus(_run_block(protocol, point, min(block, trials - start), rng))
     return total
 
 
 def _run_block(protocol: Protocol, point: Point, trials: int, rng: np.random.Generator) -> Tally:
-    items = rng.integers(0, 2, (trials, point.k), dtype=np.uint8)
+    items = rng.integers(0, 2, (point.k, trials), dtype=np.uint8).T
     y = protocol.mean_reports(items, point.frequency, point.clients, rng)
     bits, frequency = protocol.estimate(y)
     correct = (bits == items).all(axis=1)

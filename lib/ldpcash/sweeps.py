@@ -60,7 +60,7 @@ def sweep(
     >>> point = Point(protocol="Cash", epsilon=2.0, frequency=0.6, clients=1000)
     >>> [row] = sweep([point], seed=1, max_trials=5000, workers=1)
     >>> row.trials, row.errors
-    (5000, 90)
+    (5000, 98)
     """
     seed = whole_number("seed", seed, 0)
     min_errors = whole_number("min_errors", min_errors, 1)
