@@ -63,17 +63,24 @@ class TestLaw:
     def test_the_rest_alone(self):
         """Its law is what the layers leave of the normal one; false alarms: 1e-7."""
         x = module._from_the_rest(4_000_000, np.random.default_rng(2))
-        corners = np.concatenate([[0.0], module._WIDTHS[::-1]])
-        tail = module._WIDTHS[0] + np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5, np.inf])
-        edges = np.concatenate([corners, tail])
-        area = (ndtr(-edges[:-1]) - ndtr(-edges[1:])) * np.sqrt(2 * np.pi)
-        area[: len(module._TOPS)] -= np.diff(corners) * module._TOPS[::-1]
+        edges = np.concatenate([[0.0], module._WIDTHS[::-1], [np.inf]])
+        area = np.diff(ndtr(edges)) * np.sqrt(2 * np.pi)
+        area[:-1] -= np.diff(edges[:-1]) * module._TOPS[::-1]
         mean = len(x) * area / area.sum()
         seen = np.histogram(np.abs(x), edges)[0]
         chi_square = ((seen - mean) ** 2 / mean).sum()
         assert chi_square < chi2.isf(FALSE_ALARM, len(mean) - 1)
         # The signs: 5.33 standard deviations have a false-alarm rate of 1e-7.
         assert abs(np.sign(x).sum()) < 5.33 * np.sqrt(len(x))
+
+    def test_tail_alone(self):
+        """Beyond the widest layer the law is the normal one; false alarms: 1e-7."""
+        x = np.abs(module._from_the_rest(4_000_000, np.random.default_rng(3)))
+        edges = module._WIDTHS[0] + np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, np.inf])
+        seen = np.histogram(x, edges)[0]
+        area = -np.diff(ndtr(-edges))
+        mean = seen.sum() * area / area.sum()
+        assert ((seen - mean) ** 2 / mean).sum() < chi2.isf(FALSE_ALARM, len(mean) - 1)
 
     def test_mean_square(self):
         """Of 10^8; 5.33 standard deviations, false alarms of 1e-7."""
