@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 import sys
-from concurrent.futures import Future
 from pathlib import Path
 
 import nbformat
@@ -109,7 +108,6 @@ def workshop(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "NOTEBOOKS", tmp_path)
     monkeypatch.setattr(runner, "EXECUTED", tmp_path / "build")
     monkeypatch.setenv("LDPCASH_FIGURES", str(tmp_path / "figures"))
-    monkeypatch.setenv("LDPCASH_PROGRESS", "")  # which the runner sets: undo that afterwards
     monkeypatch.setenv("LDPCASH_RESULTS", str(tmp_path / "results"))
     speak = "for _ in range(3):\n    print('size', size, flush=True)\n    time.sleep(0.3)"
     write_notebook(tmp_path, "01_good", "size = 2  # a size", f"import time\n{speak}")
@@ -144,7 +142,8 @@ def test_a_failure_names_notebook_cell_and_error_and_keeps_the_rest(workshop, ca
         workshop, "02_bad", "x = 1  # a number", "y = 2", "raise ValueError('too small')"
     )
     assert runner.main(["run"]) == 1
-    assert "02_bad, cell 2: ValueError: too small" in capsys.readouterr().err
+    message = "02_bad, cell [3], `raise ValueError('too small')`: ValueError: too small"
+    assert message in capsys.readouterr().err
     assert (workshop / "build" / "01_good.ipynb").exists()
 
 
@@ -168,14 +167,43 @@ def test_a_second_refresh_changes_nothing(workshop):
     assert (workshop / "01_good.ipynb").read_bytes() == first
 
 
-def test_the_status_line_tells_notebooks_and_points(tmp_path, monkeypatch):
-    monkeypatch.setenv("LDPCASH_PROGRESS", str(tmp_path))
-    (tmp_path / "123").write_text("3/9 points, 20 errors")
-    active, queued = Future(), Future()
-    active.set_running_or_notify_cancel()
-    monkeypatch.setattr(runner.time, "monotonic", lambda: 175.0)
-    line = runner.status({active: "06_fig2_bler", queued: "07_fig3"}, 100.0)
-    assert line == "1:15; 06_fig2_bler; 3/9 points, 20 errors"
+class TestProgress:
+    def test_the_line_tells_time_notebooks_and_points(self, tmp_path):
+        (tmp_path / "06_fig2").write_text("3/9 points, 20 errors")
+        started = {"01_polar": 0.0, "06_fig2": 1.0, "07_fig3": 2.0}
+        line = runner.status(75.4, started, {"01_polar": 3.0}, tmp_path)
+        assert line == "1:15 left; 06_fig2 3/9 points, 20 errors; 07_fig3"
+        assert runner.status(None, {}, {}, tmp_path) == ""
+
+    def test_a_kernel_s_sweep_is_seen(self, workshop, monkeypatch):
+        """The runner reads what a sweep in the notebook writes."""
+        sweep = (
+            "import time\nfrom ldpcash.progress import progress_bar\nbar = progress_bar()\n"
+            "bar.update(0.5, 'half of it')\ntime.sleep(1)\nbar.close()\nprint(x)"
+        )
+        write_notebook(workshop, "02_sweep", "x = 1  # a number", sweep)
+        lines = []
+        bar = type("Bar", (), {"close": lambda self: None})
+        bar.update = lambda self, fraction, text: lines.append(text)
+        monkeypatch.setattr(runner, "progress_bar", bar)
+        assert runner.main(["run"]) == 0
+        assert any("02_sweep half of it" in line for line in lines)
+        executed = nbformat.read(workshop / "build" / "02_sweep.ipynb", as_version=4)
+        assert executed.cells[-1].execution_count == 2  # telling the kernel was not a cell
+
+    def test_time_left(self):
+        expected = {"a": 10, "b": 20, "c": 40, "d": 8}
+        assert runner.time_left(expected, {}, {}, 0.0) == 40  # more than 78 / 2
+        started = {"a": 100.0, "b": 100.0}
+        assert runner.time_left(expected, started, {}, 110.0) == 40
+        # a took twice as long as expected, and b has been running for 25 s
+        assert runner.time_left(expected, started, {"a": 20.0}, 125.0) == 80
+        assert runner.time_left({"a": 10}, {"a": 0.0}, {"a": 20.0}, 30.0) is None
+        assert runner.time_left({}, {"a": 0.0}, {}, 30.0) is None
+
+    def test_the_index_tells_how_long_each_takes(self):
+        expected = runner.expected_seconds([path.stem for path in NOTEBOOKS])
+        assert list(expected) == [path.stem for path in NOTEBOOKS[1:]]
 
 
 with (ROOT / "figures" / "manifest.csv").open(newline="") as file:

@@ -109,21 +109,21 @@ def test_a_kernel_without_a_reader_has_none(tmp_path, no_ci, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_kernel_can_report_to_whoever_runs_it(tmp_path, no_ci):
-    folder = tmp_path / "progress"
+    file = tmp_path / "progress"
     script = SCRIPT.format(store=str(tmp_path / "store"))
     watch = (
         "import ldpcash.progress, pathlib, os\n"
         "unlink, texts = pathlib.Path.unlink, []\n"
         "def look(path, **options):\n"
-        "    if str(path) == os.path.join(os.environ['LDPCASH_PROGRESS'], str(os.getpid())):\n"
+        "    if str(path) == os.environ['LDPCASH_PROGRESS']:\n"
         "        texts.append(path.read_text())\n"
         "    unlink(path, **options)\n"
         "pathlib.Path.unlink = look\n"
     )
-    seen = messages(watch + script + "print(texts)", LDPCASH_PROGRESS=str(folder))
+    seen = messages(watch + script + "print(texts)", LDPCASH_PROGRESS=str(file))
     (text,) = [content["text"] for kind, content in seen if kind == "stream"]
     assert "/3 points, " in text
-    assert list(folder.iterdir()) == []
+    assert not file.exists()
 
 
 class TestBars:
@@ -147,9 +147,15 @@ class TestBars:
 
     @pytest.mark.parametrize(
         ("columns", "line"),
-        [("30", "[###.........] a line of text"), ("20", "a line of text"), ("9", "a line o")],
+        [
+            ("30", "[###.........] a line of text"),
+            ("20", "[#....] a line of t"),
+            ("9", "[#....] "),
+        ],
     )
-    def test_a_narrow_terminal_has_the_words_first(self, columns, line, monkeypatch, capsys):
+    def test_a_narrow_terminal_has_a_short_bar_and_fewer_words(
+        self, columns, line, monkeypatch, capsys
+    ):
         monkeypatch.setenv("COLUMNS", columns)
         Terminal().update(0.25, "a line of text")
         assert capsys.readouterr().err == f"\r\x1b[2K{line}"
@@ -170,11 +176,10 @@ class TestBars:
 
     def test_a_file(self, monkeypatch, tmp_path):
         monkeypatch.setitem(sys.modules, "IPython", Kernel)
-        monkeypatch.setenv("LDPCASH_PROGRESS", str(tmp_path))
+        monkeypatch.setenv("LDPCASH_PROGRESS", str(tmp_path / "file"))
         bar = progress_bar()
         bar.update(0.5, "half")
-        (file,) = tmp_path.iterdir()
-        assert file.read_text() == "half"
+        assert (tmp_path / "file").read_text() == "half"
         bar.close()
         bar.close()
         assert list(tmp_path.iterdir()) == []

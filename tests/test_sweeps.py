@@ -376,6 +376,13 @@ linux = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="need
 
 @linux
 class TestProcesses:
+    def test_a_short_sweep_starts_no_workers(self, expected, tmp_path, monkeypatch):
+        monkeypatch.setattr("ldpcash.sweeps.Processes", None)
+        assert sweep(POINTS, **RULE, store=tmp_path) == expected
+        with pytest.raises(TypeError):
+            sweep(POINTS, **{**RULE, "max_trials": 10**6}, store=tmp_path / "long")
+        assert sweep(POINTS, **RULE, store=tmp_path) == expected
+
     def test_a_script_needs_no_guard_and_leaves_nobody_behind(self, expected, tmp_path):
         process = start_script(SCRIPT, tmp_path)
         stdout, stderr = process.communicate(timeout=120)

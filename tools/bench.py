@@ -109,7 +109,7 @@ def protocols(trials=4096, clients=1000, frequency=0.6, epsilon=2.0):
         )
 
 
-def sweeps(epsilons=(3.0, 3.2, 3.4, 3.6), trials=2_000_000):
+def sweeps(epsilons=(3.0, 3.2, 3.4, 3.6), trials=8_000_000):
     """The same sweep with one worker and with two, each from an empty store."""
     points = [
         Point(protocol=protocol, epsilon=epsilon, frequency=0.6, clients=1000)

@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -31,6 +32,7 @@ from ldpcash.progress import progress_bar
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 EXECUTED = ROOT / "build" / "notebooks"
+AT_ONCE = 2
 
 
 class NotebookError(Exception):
@@ -51,10 +53,9 @@ def main(arguments=None):
         for name in {*names, *values}:
             check_parameters(name, values.get(name, {}))
         with tempfile.TemporaryDirectory() as scratch:
-            os.environ["LDPCASH_PROGRESS"] = str(Path(scratch) / "progress")
             if options.action == "refresh":
                 os.environ["LDPCASH_RESULTS"] = str(Path(scratch) / "results")
-            execute_all(names, values, keep=options.action == "refresh")
+            execute_all(names, values, Path(scratch), keep=options.action == "refresh")
         if not options.notebooks and not values:
             save_table("manifest", manifest())
     except NotebookError as error:
@@ -63,24 +64,30 @@ def main(arguments=None):
     return 0
 
 
-def execute_all(names, values, keep):
+def execute_all(names, values, scratch, keep):
     """Run notebooks two at a time: one computes while the other starts. The first error ends it."""
-    start = time.monotonic()
     line = progress_bar()
-    with ThreadPoolExecutor(2) as pool:
-        running = {pool.submit(execute, name, values.get(name, {})): name for name in names}
-        done = 0
+    started, seconds = {}, {}  # when each notebook started, and how long each finished one took
+    expected = {} if values else expected_seconds(names)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        running = {
+            pool.submit(execute, name, values.get(name, {}), scratch, started): name
+            for name in names
+        }
         try:
             while running:
                 for future in wait(running, timeout=0.2, return_when=FIRST_COMPLETED).done:
                     name = running.pop(future)
-                    executed, seconds = future.result()
+                    executed = future.result()
+                    seconds[name] = time.monotonic() - started[name]
                     if keep:
                         nbformat.write(without_traces(executed), NOTEBOOKS / f"{name}.ipynb")
-                    done += 1
                     line.close()
-                    print(f"[{done}/{len(names)}] {name}: {seconds:.0f} s", flush=True)
-                line.update(done / len(names), status(running, start))
+                    print(
+                        f"[{len(seconds)}/{len(names)}] {name}: {seconds[name]:.0f} s", flush=True
+                    )
+                left = time_left(expected, started, seconds, time.monotonic())
+                line.update(len(seconds) / len(names), status(left, started, seconds, scratch))
         except NotebookError:
             pool.shutdown(cancel_futures=True)
             raise
@@ -92,15 +99,39 @@ def execute_all(names, values, keep):
             line.close()
 
 
-def status(running, start):
-    """Which notebooks are running, and how far their sweeps are."""
-    names = [name for future, name in running.items() if future.running()]
-    sweeps = []
-    for path in sorted(Path(os.environ["LDPCASH_PROGRESS"]).glob("[!.]*")):
-        with contextlib.suppress(FileNotFoundError):  # that sweep has just ended
-            sweeps.append(path.read_text())
-    minutes, seconds = divmod(int(time.monotonic() - start), 60)
-    return "; ".join([f"{minutes}:{seconds:02}", ", ".join(names), *sweeps])
+def expected_seconds(names):
+    """How long each notebook takes, as the table in the index says; none without an index."""
+    index = NOTEBOOKS / "00_index.ipynb"
+    text = index.read_text() if index.exists() else ""
+    rows = re.findall(r"\((\w+)\.ipynb\)[^\n]*\| (\d+) s \|", text)
+    return {name: int(seconds) for name, seconds in rows if name in names}
+
+
+def time_left(expected, started, seconds, now):
+    """Seconds until all notebooks are done, or None if nothing is known about them.
+
+    Those that are finished tell how fast this machine is; none is done sooner than the longest.
+    """
+    known = [name for name in seconds if name in expected]
+    pace = sum(seconds[n] for n in known) / sum(expected[n] for n in known) if known else 1.0
+    left = [
+        max(0.0, pace * expected[name] - (now - started.get(name, now)))
+        for name in expected
+        if name not in seconds
+    ]
+    return max(sum(left) / AT_ONCE, *left) if left else None
+
+
+def status(left, started, seconds, scratch):
+    """How long still, which notebooks are running, and how far the sweep of each is."""
+    parts = [] if left is None else [f"{int(left) // 60}:{int(left) % 60:02} left"]
+    for name in started:
+        if name not in seconds:
+            sweep = ""
+            with contextlib.suppress(FileNotFoundError):  # it has none, or that has just ended
+                sweep = f" {(scratch / name).read_text()}"
+            parts.append(name + sweep)
+    return "; ".join(parts)
 
 
 def check_parameters(name, values):
@@ -116,24 +147,29 @@ def check_parameters(name, values):
             )
 
 
-def execute(name, values):
-    """Run one notebook: what came out, which is also left in build/notebooks, and the seconds."""
+def execute(name, values, scratch, started):
+    """Run one notebook, and return it with its outputs; a copy is left in build/notebooks.
+
+    The kernel reports its sweeps to a file in ``scratch``, which it is told before anything else.
+    """
     EXECUTED.mkdir(parents=True, exist_ok=True)
     target = EXECUTED / f"{name}.ipynb"
-    start = time.monotonic()
+    started[name] = time.monotonic()
+    report = f"import os; os.environ['LDPCASH_PROGRESS'] = {str(scratch / name)!r}"
     try:
-        executed = papermill.execute_notebook(
+        return papermill.execute_notebook(
             NOTEBOOKS / f"{name}.ipynb",
             target,
             parameters=values,
             kernel_name="python3",
             cwd=NOTEBOOKS,
             progress_bar=False,
+            extra_arguments=[f"--IPKernelApp.exec_lines={report}"],
         )
-        return executed, time.monotonic() - start
     except PapermillExecutionError as error:
+        first_line = error.source.strip().partition("\n")[0]
         raise NotebookError(
-            f"{name}, cell {error.cell_index}: {error.ename}: {error.evalue}\n"
+            f"{name}, cell [{error.exec_count}], `{first_line}`: {error.ename}: {error.evalue}\n"
             f"what it printed until then is in {target.relative_to(ROOT)}"
         ) from None
     finally:

@@ -17,6 +17,7 @@ from ldpcash.store import write_whole
 
 _SECONDS_BETWEEN_UPDATES = 0.1
 _CELLS = 20  # width of the bar in a terminal
+_FEWEST_CELLS = 5  # if words have to be cut off for it
 
 
 class Silent:
@@ -44,10 +45,9 @@ class Terminal(Silent):
 
     def _show(self, fraction: float, text: str) -> None:
         width = shutil.get_terminal_size().columns - 1
-        cells = min(_CELLS, width - len(text) - 3)  # a narrow terminal has the words, and no bar
+        cells = min(_CELLS, max(_FEWEST_CELLS, width - len(text) - 3))
         full = round(cells * fraction)
-        bar = f"[{'#' * full}{'.' * (cells - full)}] " if cells > 3 else ""
-        self._write((bar + text)[:width])
+        self._write(f"[{'#' * full}{'.' * (cells - full)}] {text}"[:width])
 
     def close(self) -> None:
         self._write("")
@@ -60,9 +60,9 @@ class Terminal(Silent):
 class File(Silent):
     """A file that whoever runs this kernel can read."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, path: str) -> None:
         super().__init__()
-        self._path = Path(folder) / str(os.getpid())
+        self._path = Path(path)
 
     def _show(self, fraction: float, text: str) -> None:
         write_whole(self._path, text.encode())
@@ -104,7 +104,7 @@ def progress_bar(show: bool | None = None) -> Silent:
     Args:
         show: True or False decides; None shows a bar to a person only. That is a terminal, or a
             kernel that a Jupyter server started for an open notebook, and never a CI run. A kernel
-            that has ``$LDPCASH_PROGRESS`` keeps a file in that folder instead.
+            that has ``$LDPCASH_PROGRESS`` keeps a file with that name instead.
 
     >>> type(progress_bar(False)).__name__
     'Silent'

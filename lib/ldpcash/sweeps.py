@@ -28,6 +28,8 @@ from ldpcash.simulate import Point, Row, Tally, chunk_size, code_version, run_ch
 from ldpcash.store import DamagedError, Store, result_folder
 from ldpcash.workers import Here, Processes, cores
 
+_SMALL = 2**28  # trials times their cost: a quarter of a second, when workers take one to start
+
 
 def sweep(
     points: Iterable[Point],
@@ -51,7 +53,8 @@ def sweep(
         executor: where the chunks are computed, any `concurrent.futures.Executor`; it is left open.
             Processes on this machine unless given.
         workers: how many chunks are computed at the same time: one for each core of this machine
-            unless given. One, without an executor, means in this very process.
+            unless given. One, without an executor, means in this very process; so does a sweep that
+            is over before workers have started.
         store: folder for finished chunks; `ldpcash.store.result_folder` unless given.
         progress: whether to show a bar; to a person only, unless given.
         patience: seconds without a finished chunk after which the sweep gives up. (A cluster that
@@ -65,7 +68,7 @@ def sweep(
     seed = whole_number("seed", seed, 0)
     min_errors = whole_number("min_errors", min_errors, 1)
     max_trials = whole_number("max_trials", max_trials, 1)
-    at_once = cores() if workers is None else whole_number("workers", workers, 1)
+    at_once = None if workers is None else whole_number("workers", workers, 1)
     patience = real_number("patience", patience)
     if not (executor is None or hasattr(executor, "submit")):
         raise ValueError(f"executor = {executor!r}: needs a concurrent.futures.Executor")
@@ -78,6 +81,9 @@ def sweep(
     for job in jobs.values():
         chunks.recall(job)
     chunks.warn()
+    if at_once is None:
+        most = sum(job.most_work() for job in jobs.values())
+        at_once = 1 if executor is None and most <= _SMALL else cores()
     with ExitStack() as stack:
         bar = progress_bar(progress)
         stack.callback(bar.close)
@@ -123,6 +129,11 @@ class _Job:
         begun = self.waiting.keys() | self.running
         chunk = next(chunk for chunk in count(self.counted) if chunk not in begun)
         return chunk if self.size(chunk) else None
+
+    def most_work(self) -> int:
+        """What is left to do if no more errors come; in trials times their cost."""
+        left = 0 if self.finished else self.max_trials - self.tally.trials
+        return left * trial_cost(self.point)
 
     def work(self) -> tuple[float, float]:
         """Work done and, as far as one can tell, to do; in trials times their cost."""
