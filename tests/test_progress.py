@@ -15,7 +15,7 @@ SCRIPT = """
 import sys
 from ldpcash import Point, sweep
 points = [Point(protocol="Cash", epsilon=e, frequency=0.6, clients=1000) for e in (1.0, 2.0, 3.0)]
-rows = sweep(points, 1, min_errors=500, max_trials=2_000_000, workers=1, store={store!r})
+rows = sweep(points, 1, min_errors=2000, max_trials=8_000_000, workers=1, store={store!r})
 """
 
 
