@@ -12,7 +12,7 @@ Where a rate decides, the verdict rests on 95 % intervals that do not overlap, n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -123,13 +123,22 @@ def claim(place: str, statement: str) -> Callable[[Callable[[Lab], Finding]], An
     return enter
 
 
-def ledger(lab: Lab) -> dict[str, list[str]]:
-    """Measure everything: columns number, place, statement, measured, verdict."""
-    findings = [entry.decide(lab) for entry in CLAIMS]
+def ledger(
+    lab: Lab, claims: Sequence[Claim] | None = None, letter: str = "C"
+) -> dict[str, list[str]]:
+    """Measure everything: columns number, place, statement, measured, verdict.
+
+    Args:
+        lab: with what.
+        claims: the statements to decide, those of the paper unless given.
+        letter: what their numbers begin with.
+    """
+    claims = CLAIMS if claims is None else claims
+    findings = [entry.decide(lab) for entry in claims]
     return {
-        "number": [f"C{number:02d}" for number in range(1, len(CLAIMS) + 1)],
-        "place": [entry.place for entry in CLAIMS],
-        "statement": [entry.statement for entry in CLAIMS],
+        "number": [f"{letter}{number:02d}" for number in range(1, len(claims) + 1)],
+        "place": [entry.place for entry in claims],
+        "statement": [entry.statement for entry in claims],
         "measured": [finding.measured for finding in findings],
         "verdict": [finding.verdict for finding in findings],
     }
