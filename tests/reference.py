@@ -7,19 +7,27 @@ and probabilities are added with NumPy's own logaddexp.
 import numpy as np
 
 
-def successive_cancellation(llr, frozen):
-    """The plain recursive decoder, min-sum: codeword and u of one frame."""
-    if len(llr) == 1:
-        u = np.array([0 if frozen[0] or llr[0] >= 0 else 1])
-        return u, u
-    half = len(llr) // 2
-    a, b = llr[:half], llr[half:]
-    left_x, left_u = successive_cancellation(
-        np.sign(a) * np.sign(b) * np.minimum(abs(a), abs(b)), frozen[:half]
-    )
-    right_x, right_u = successive_cancellation(b + (1 - 2 * left_x) * a, frozen[half:])
-    x = np.concatenate([left_x ^ right_x, right_x])
-    return x, np.concatenate([left_u, right_u])
+def successive_cancellation(llr, code):
+    """The plain recursive decoder, min-sum: u of one frame."""
+    u = []
+
+    def decode(llr):
+        if len(llr) == 1:
+            u.append(frozen_bit(code, u) if code.frozen[len(u)] else int(llr[0] < 0))
+            return np.array(u[-1:])
+        half = len(llr) // 2
+        a, b = llr[:half], llr[half:]
+        left = decode(np.sign(a) * np.sign(b) * np.minimum(abs(a), abs(b)))
+        right = decode(b + (1 - 2 * left) * a)
+        return np.concatenate([left ^ right, right])
+
+    decode(llr)
+    return np.array(u)
+
+
+def frozen_bit(code, u):
+    """The value of frozen bit number len(u), given the bits before it."""
+    return sum(u[source] for source in code.dynamic.get(len(u), ())) % 2
 
 
 def leaf_llr(llr, u, exact):
@@ -43,16 +51,23 @@ def leaf_llr(llr, u, exact):
     return leaf_llr(b + (1 - 2 * x) * a, u[half:], exact)
 
 
-def list_decode(llr, frozen, list_size, exact):
-    """Surviving paths of one frame, best first, as (u, metric)."""
-    paths = [([], 0.0)]
+def list_decode(llr, code, list_size, exact):
+    """Surviving paths of one frame, best first, as (u, metric).
+
+    Returns also by how much the closest decision was made: the least difference between the worst
+    path that was kept and the best that was not. Below rounding, it was made by chance.
+    """
+    paths, margin = [([], 0.0)], np.inf
     for i in range(len(llr)):
         grown = []
         for u, metric in paths:
             value = leaf_llr(llr, u, exact)
-            for bit in (0,) if frozen[i] else (0, 1):
+            for bit in (frozen_bit(code, u),) if code.frozen[i] else (0, 1):
                 disagreement = -value if bit == 0 else value
                 penalty = np.logaddexp(0, disagreement) if exact else max(0.0, disagreement)
                 grown.append(([*u, bit], metric + penalty))
-        paths = sorted(grown, key=lambda path: path[1])[:list_size]
-    return paths
+        grown.sort(key=lambda path: path[1])
+        if len(grown) > list_size:
+            margin = min(margin, grown[list_size][1] - grown[list_size - 1][1])
+        paths = grown[:list_size]
+    return paths, margin

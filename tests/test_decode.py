@@ -9,7 +9,7 @@ import tracemalloc
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from reference import list_decode, successive_cancellation
 from scipy.integrate import quad
@@ -78,7 +78,8 @@ class TestAgainstTextbook:
         bits, metrics = SCLDecoder(code, list_size, exact).decode_list(llr)
         best = SCLDecoder(code, list_size, exact).decode(llr)
         for frame in range(2):
-            expected = list_decode(llr[frame], code.frozen, list_size, exact)
+            expected, margin = list_decode(llr[frame], code, list_size, exact)
+            assume(margin > 1e-9)
             np.testing.assert_allclose(
                 metrics[frame], [metric for _, metric in expected], rtol=1e-9, atol=1e-12
             )
@@ -94,14 +95,31 @@ class TestAgainstTextbook:
         code = PolarCode.construct(128, k, method)
         _, llr = received(code, 1, 0.8, k)
         bits, metrics = SCLDecoder(code, 8, exact).decode_list(llr)
-        expected = list_decode(llr[0], code.frozen, 8, exact)
+        expected, _ = list_decode(llr[0], code, 8, exact)
+        np.testing.assert_allclose(metrics[0], [metric for _, metric in expected], rtol=1e-9)
+        np.testing.assert_array_equal(bits[0], [np.array(u)[code.info] for u, _ in expected])
+
+    @pytest.mark.parametrize("list_size", [1, 8])
+    def test_more_dynamic_bits_than_a_word_has(self, list_size):
+        """A convolution before the polar transform: every later frozen bit is a parity."""
+        plain = PolarCode.construct(256, 40, "rm")
+        dynamic = {}
+        for index in range(plain.info[0] + 1, 256):
+            sources = [index - step for step in range(1, 40, 3) if index - step in plain.info]
+            if plain.frozen[index] and sources:
+                dynamic[index] = sources
+        assert len(dynamic) > 64
+        code = PolarCode(256, plain.info, dynamic)
+        _, llr = received(code, 1, 1.2, 3)
+        bits, metrics = SCLDecoder(code, list_size).decode_list(llr)
+        expected, _ = list_decode(llr[0], code, list_size, False)
         np.testing.assert_allclose(metrics[0], [metric for _, metric in expected], rtol=1e-9)
         np.testing.assert_array_equal(bits[0], [np.array(u)[code.info] for u, _ in expected])
 
     @given(codes(), st.integers(0, 2**32))
     def test_a_list_of_one_is_successive_cancellation(self, code, seed):
         _, llr = received(code, 5, 1.0, seed)
-        expected = [successive_cancellation(frame, code.frozen)[1][code.info] for frame in llr]
+        expected = [successive_cancellation(frame, code)[code.info] for frame in llr]
         np.testing.assert_array_equal(SCLDecoder(code, 1).decode(llr), expected)
         bits, _ = SCLDecoder(code, 1).decode_list(llr)
         np.testing.assert_array_equal(bits[:, 0], expected)
@@ -345,7 +363,7 @@ def test_box_plus(log_a, log_ratio, negative):
     a, b = 10**log_a, 10 ** (log_a + log_ratio) * (-1 if negative else 1)
     with mp.workdps(400):
         exact = float(2 * mp.atanh(mp.tanh(mp.mpf(a) / 2) * mp.tanh(mp.mpf(b) / 2)))
-    ours = _ListSearch(1, 1, exact=True).llr_of_xor(np.array([a]), np.array([b]))[0]
+    ours = _ListSearch(1, 1, True, None).llr_of_xor(np.array([a]), np.array([b]))[0]
     assert ours == pytest.approx(exact, rel=1e-13)
 
 

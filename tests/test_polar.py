@@ -26,8 +26,14 @@ def generator(n):
 def codes(draw, max_m=7, max_k=128):
     n = 2 ** draw(st.integers(0, max_m))
     k = draw(st.integers(1, min(n, max_k)))
-    info = draw(st.permutations(range(n)))[:k]
-    return PolarCode(n, info)
+    order = draw(st.permutations(range(n)))
+    info, frozen = order[:k], order[k:]
+    dynamic = {}
+    for index in frozen[: draw(st.integers(0, len(frozen)))]:
+        sources = [source for source in info if source < index]
+        if sources:
+            dynamic[index] = sources[: draw(st.integers(1, len(sources)))]
+    return PolarCode(n, info, dynamic)
 
 
 class TestEncoding:
@@ -36,6 +42,8 @@ class TestEncoding:
         bits = np.random.default_rng(seed).integers(0, 2, (3, code.k))
         u = np.zeros((3, code.n), dtype=int)
         u[:, code.info] = bits
+        for index, sources in code.dynamic.items():
+            u[:, index] = sum(u[:, source] for source in sources) % 2
         np.testing.assert_array_equal(code.encode(bits), u @ generator(code.n) % 2)
 
     @pytest.mark.parametrize("shape", [(), (1,), (0,), (5000,), (2, 0, 3), (2, 3, 4)])
@@ -95,6 +103,22 @@ class TestArguments:
         with pytest.raises(ValueError, match="info = "):
             PolarCode(8, info)
 
+    @pytest.mark.parametrize(
+        ("dynamic", "message"),
+        [
+            ({5: [3]}, "5 is not a frozen index"),
+            ({8: [3]}, "8 is not a frozen index"),
+            ({-1: [3]}, "-1 is not a frozen index"),
+            ({6: []}, "6 needs distinct information indices"),
+            ({6: [3, 3]}, "6 needs distinct information indices"),
+            ({6: [4]}, "6 needs distinct information indices"),
+            ({4: [3, 5]}, "5 comes after 4"),
+        ],
+    )
+    def test_dynamic_frozen_bits(self, dynamic, message):
+        with pytest.raises(ValueError, match=f"dynamic = .*: {message}"):
+            PolarCode(8, [3, 5, 7], dynamic)
+
     @pytest.mark.parametrize("k", [0, 9, -1, 2.5, "4"])
     def test_dimension(self, k):
         with pytest.raises(ValueError, match=r"k = .*from 1 to n = 8"):
@@ -120,6 +144,12 @@ class TestArguments:
         assert code.info.tolist() == [3, 5, 7]
         assert np.flatnonzero(~code.frozen).tolist() == [3, 5, 7]
         assert repr(code) == "PolarCode(8, [3, 5, 7])"
+        assert code == PolarCode(8, [3, 5, 7])
+        assert code != PolarCode(16, [3, 5, 7])
+        other = PolarCode(8, [3, 5, 7], {6: [5, 3]})
+        assert repr(other) == "PolarCode(8, [3, 5, 7], {6: (3, 5)})"
+        assert other != code
+        assert len({code, other, PolarCode(8, [3, 5, 7])}) == 2
         with pytest.raises(ValueError, match="read-only"):
             code.info[0] = 1
 
@@ -190,6 +220,22 @@ class TestConstruction:
         for index in range(256):
             for bit in range(8):
                 assert values[index | 1 << bit] >= values[index]
+
+
+class TestDynamicFrozenBits:
+    def test_any_linear_code_can_be_written_so(self):
+        """The (7, 4) Hamming code with a zero in front: weights 3 and 4, and one word of 7."""
+        code = PolarCode(8, [3, 5, 6, 7], {})
+        assert code.weight_distribution() == {0: 1, 4: 14, 8: 1}  # extended Hamming
+        shifted = PolarCode(8, [1, 2, 4], {7: [1, 2, 4]})
+        assert shifted.weight_distribution() == Counter(
+            int(sum(word)) for word in shifted.codebook()
+        )
+
+    def test_the_last_index_may_be_dynamic(self):
+        code = PolarCode(4, [1, 2], {3: [1]})
+        assert code.codebook().tolist() == [[0, 0, 0, 0], [1, 0, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1]]
+        assert code.sensitivity == 2 * (2 / 4) ** 0.5
 
 
 class TestWeights:

@@ -18,6 +18,11 @@ lanes hold LLRs r the score is ``base + sum |r|``, where ``base`` depends on dec
 child that is frozen or a repetition therefore needs no LLRs of its own: deciding it turns the
 parent's halves a, b into b + a or b - a, and the sum of absolute values tells the new score. With
 ``exact=True`` the same holds with 2 log cosh(r / 2) in place of |r|.
+
+Dynamic frozen bits. Each lane carries the parities of its information bits so far, one bit of a
+word for each dynamic frozen bit. A frozen or repetition node with dynamic bits in it is then one
+without them, shifted by a word that is known in each lane: the LLRs where that word has ones change
+their signs, and the decided bits are put right in the end.
 """
 
 from __future__ import annotations
@@ -78,9 +83,12 @@ class SCLDecoder:
         self._length = code.n
         while self._length > 1 and code.frozen[: code.n - self._length // 2].all():
             self._length //= 2
-        self._info = code.info - (code.n - self._length)
+        start = code.n - self._length
+        self._info = code.info - start
+        self._parities = _Parities(code) if code.dynamic else None
         # Rate-1 nodes are decided at once, which is right for a list of one and for min-sum.
-        self._root = _plan(code.frozen[code.n - self._length :], not exact or list_size == 1)
+        rate_one = not exact or list_size == 1
+        self._root = _plan(code.frozen[start:], start, set(code.dynamic), rate_one)
         per_frame = self._length * min(self.list_size, 2**code.k)
         self.frames_per_chunk = min(_MAX_FRAMES, max(1, _WORKING_VALUES // per_frame))
 
@@ -135,7 +143,7 @@ class SCLDecoder:
         while len(llr) > self._length:
             half = len(llr) // 2
             llr = llr[:half] + llr[half:]
-        search = _ListSearch(frames, self.list_size, self.exact)
+        search = _ListSearch(frames, self.list_size, self.exact, self._parities)
         x, _, _ = search.decide(self._root, llr, np.zeros(frames, llr.dtype), best_only)
         u = polar_transform(np.array(x))[self._info]
         return u.reshape(self.code.k, -1, frames).transpose(2, 1, 0)
@@ -259,33 +267,58 @@ class _Node:
 
     kind: "zero", all bits frozen; "repetition", only the last carries information; "one", all do,
     decided at once where that is right and by its halves elsewhere; "split", anything else.
+    start: index of its first bit.
+    dynamic: indices of its dynamic frozen bits, if it is decided at once.
     """
 
     kind: str
     size: int
+    start: int
+    dynamic: tuple[int, ...] = ()
     left: _Node | None = None
     right: _Node | None = None
 
 
-def _plan(frozen: NDArray[np.bool_], rate_one: bool) -> _Node:
+def _plan(frozen: NDArray[np.bool_], start: int, dynamic: set[int], rate_one: bool) -> _Node:
     """The tree of a frozen pattern, down to the nodes that can be decided at once."""
     size = len(frozen)
-    if frozen.all():
-        return _Node("zero", size)
     if frozen[:-1].all():
-        return _Node("repetition", size)
+        kind = "zero" if frozen[-1] else "repetition"
+        return _Node(kind, size, start, tuple(sorted(dynamic & {*range(start, start + size)})))
     kind = "one" if rate_one and not frozen.any() else "split"
     half = size // 2
-    return _Node(kind, size, _plan(frozen[:half], rate_one), _plan(frozen[half:], rate_one))
+    left = _plan(frozen[:half], start, dynamic, rate_one)
+    right = _plan(frozen[half:], start + half, dynamic, rate_one)
+    return _Node(kind, size, start, (), left, right)
+
+
+class _Parities:
+    """What dynamic frozen bits depend on: a bit of a 64-bit word for each of them.
+
+    place: word and bit of each dynamic index.
+    columns: ``(n, words)``, the dynamic bits that change with each index.
+    """
+
+    def __init__(self, code: PolarCode) -> None:
+        self.place = {index: divmod(i, 64) for i, index in enumerate(code.dynamic)}
+        self.columns = np.zeros((code.n, len(code.dynamic) // 64 + 1), dtype=np.uint64)
+        for index, sources in code.dynamic.items():
+            word, bit = self.place[index]
+            self.columns[list(sources), word] |= np.uint64(1 << bit)
 
 
 class _ListSearch:
     """The walk through the tree for one chunk of frames; see the head of this module."""
 
-    def __init__(self, frames: int, list_size: int, exact: bool) -> None:
+    def __init__(
+        self, frames: int, list_size: int, exact: bool, parities: _Parities | None
+    ) -> None:
         self.frames = frames
         self.list_size = list_size
         self.exact = exact
+        self.parities = parities
+        if parities:
+            self.state = np.zeros((parities.columns.shape[1], frames), dtype=np.uint64)
 
     def decide(
         self, node: _Node, llr: Real, base: Real, best_only: bool
@@ -297,52 +330,89 @@ class _ListSearch:
         one lane a frame comes back: the best.
         """
         if node.kind == "zero":
-            score = base + sum_halves(llr)
+            shift = self.known_word(node)
+            score = base + sum_halves(_signed(llr, shift))
             origin = self.best(score) if best_only else None
             score = _pick(score, origin)
-            return np.zeros((node.size, score.size), np.uint8), score, origin
+            zeros = np.zeros((node.size, score.size), np.uint8)
+            return _shifted(zeros, shift, origin), score, origin
 
         if node.kind == "repetition":
-            total = sum_halves(llr)
-            score = self.branch(total, base)
+            shift = self.known_word(node)
+            score = self.branch(sum_halves(_signed(llr, shift)), base)
             kept = self.best(score) if best_only else self.survivors(score)
             bit, origin = self.parents(kept, score.size)
-            return np.broadcast_to(bit, (node.size, bit.size)), _pick(score, kept), origin
+            self.note(node, bit, origin)
+            bits = np.broadcast_to(bit, (node.size, bit.size))
+            return _shifted(bits, shift, origin), _pick(score, kept), origin
 
         if node.kind == "one" and (best_only or self.list_size == 1):
             # The best path agrees with every LLR here, and none can overtake it.
             score = base + self.potential(llr)
             origin = self.best(score)
             bits = (_pick(llr, origin) < 0).view(np.uint8)
+            self.note(node, bits, origin)
             return bits, _pick(score, origin), origin
 
         left, right = cast(_Node, node.left), cast(_Node, node.right)
         half = node.size // 2
         if left.kind == "zero":
-            bits, score, origin = self.decide(right, llr[:half] + llr[half:], base, best_only)
-            return np.concatenate([bits, bits]), score, origin
+            shift = self.known_word(left)
+            summed = _signed(llr[:half], shift) + llr[half:]
+            bits, score, origin = self.decide(right, summed, base, best_only)
+            return np.concatenate([_shifted(bits, shift, origin), bits]), score, origin
 
         if left.kind == "repetition":
-            llr = self.branch(llr[:half], llr[half:])
+            shift = self.known_word(left)
+            llr = self.branch(_signed(llr[:half], shift), llr[half:])
             base = self.branch(np.zeros_like(base), base)
             lanes = base.size
             kept = None
             # A last node of rate 1 takes the best lane, which is the same before and after pruning.
             if lanes > self.list_size * self.frames and not (best_only and right.kind == "one"):
                 kept = self.survivors(base + self.potential(llr))
+            if self.parities:
+                self.note(left, *self.parents(kept, lanes))
             bits, score, origin = self.decide(right, _pick(llr, kept), _pick(base, kept), best_only)
             bit, origin = self.parents(_follow(kept, origin), lanes)
-            return np.concatenate([bits ^ bit, bits]), score, origin
+            return np.concatenate([_shifted(bits ^ bit, shift, origin), bits]), score, origin
 
         mixed = self.llr_of_xor(llr[:half], llr[half:])
         base = base + self.potential(llr) - self.potential(mixed)
         left_bits, score, left_origin = self.decide(left, mixed, base, False)
         llr = _pick(llr, left_origin)
-        summed = llr[half:] + np.where(left_bits, -llr[:half], llr[:half])
+        summed = llr[half:] + _signed(llr[:half], left_bits)
         base = score - self.potential(summed)
         bits, score, origin = self.decide(right, summed, base, best_only)
         left_bits = _pick(left_bits, origin)
         return np.concatenate([left_bits ^ bits, bits]), score, _follow(left_origin, origin)
+
+    def known_word(self, node: _Node) -> Bits | None:
+        """The word ``(size, lanes)`` that a node's dynamic frozen bits make; None without any."""
+        if not (self.parities and node.dynamic):
+            return None
+        u = np.zeros((node.size, self.state.shape[1]), dtype=np.uint8)
+        for index in node.dynamic:
+            word, bit = self.parities.place[index]
+            u[index - node.start] = self.state[word] >> np.uint64(bit) & np.uint64(1)
+        return polar_transform(u)
+
+    def note(self, node: _Node, bits: Bits, origin: Lanes | None) -> None:
+        """Add a decided node's information bits to the parities of each lane.
+
+        Args:
+            node: a repetition, with ``bits`` its one bit, or a node of rate 1, with its word.
+            bits: ``(lanes,)`` or ``(size, lanes)``.
+            origin: where the lanes came from.
+        """
+        if not self.parities:
+            return
+        state = _pick(self.state, origin)
+        u = bits[None] if node.kind == "repetition" else polar_transform(bits.copy())
+        last = node.start + node.size
+        for column, values in zip(self.parities.columns[last - len(u) : last], u, strict=True):
+            state = state ^ column[:, None] * values
+        self.state = state
 
     def potential(self, llr: Real) -> Real:
         """What a node adds to each lane's score if all its bits are free: ``(lanes,)``.
@@ -417,6 +487,16 @@ def _pick(values: Real, lanes: Lanes | None) -> Real:
     if lanes is None:
         return values
     return np.take(values, lanes, axis=-1, mode="clip")  # "clip": no bounds are checked
+
+
+def _signed(llr: Real, bits: Bits | None) -> Real:
+    """LLRs of bits that are sent flipped where ``bits`` is 1."""
+    return llr if bits is None else llr * (1 - 2 * bits.view(np.int8))
+
+
+def _shifted(bits: Bits, shift: Bits | None, lanes: Lanes | None) -> Bits:
+    """Bits, flipped where the known word of the lane that each lane came from is 1."""
+    return bits if shift is None else bits ^ _pick(shift, lanes)
 
 
 def _follow(first: Lanes | None, then: Lanes | None) -> Lanes | None:

@@ -4,6 +4,7 @@ A code of length ``n = 2**m`` is a set of ``k`` indices into ``0..n-1``, the inf
 Data goes through it in one direction::
 
     k bits  ->  u, n bits: the item at the information set, zeros elsewhere
+            ->      dynamic frozen bits, if there are any: parities of information bits before them
             ->  x = u G,  G = [[1, 0], [1, 1]] to the m-th Kronecker power
 
 The rest of the module answers two questions about that map. *Which* indices should carry
@@ -17,7 +18,7 @@ successive-cancellation decoder makes, 0 for the worse half (``-``), 1 for the b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -39,13 +40,19 @@ class PolarCode:
         n: length of a codeword, a power of two up to 4096.
         info: the k distinct indices in 0..n-1 that carry the item, in any order. Bit j of an
             item travels on the j-th smallest.
+        dynamic: frozen indices that are not 0 but the parity of information bits: for each, the
+            information indices before it that count. So a code can be any linear code.
 
     >>> code = PolarCode(4, [1, 3])
     >>> code.encode([1, 0])
     array([1, 1, 0, 0], dtype=uint8)
+    >>> PolarCode(4, [1, 3], {2: [1]}).encode([1, 0])
+    array([0, 1, 1, 0], dtype=uint8)
     """
 
-    def __init__(self, n: int, info: ArrayLike) -> None:
+    def __init__(
+        self, n: int, info: ArrayLike, dynamic: Mapping[int, Iterable[int]] | None = None
+    ) -> None:
         _check_length(n)
         indices = np.array(info)
         if indices.ndim != 1 or not 1 <= indices.size <= n or indices.dtype.kind not in "iu":
@@ -59,9 +66,34 @@ class PolarCode:
         self.frozen = np.ones(n, dtype=bool)
         self.frozen[indices] = False
         self.info.flags.writeable = self.frozen.flags.writeable = False
+        self.dynamic = self._parities({} if dynamic is None else dynamic)
+
+    def _parities(self, dynamic: Mapping[int, Iterable[int]]) -> dict[int, tuple[int, ...]]:
+        """The dynamic frozen bits in order, each with its information indices in order."""
+        free = set(self.info.tolist())
+        parities: dict[int, tuple[int, ...]] = {}
+        for index in sorted(dynamic):
+            sources = sorted(dynamic[index])
+            if not 0 <= index < self.n or index in free:
+                raise ValueError(f"dynamic = {dynamic!r}: {index} is not a frozen index")
+            if not sources or len(set(sources)) < len(sources) or not {*sources} <= free:
+                raise ValueError(
+                    f"dynamic = {dynamic!r}: {index} needs distinct information indices"
+                )
+            if sources[-1] > index:
+                raise ValueError(f"dynamic = {dynamic!r}: {sources[-1]} comes after {index}")
+            parities[int(index)] = tuple(map(int, sources))
+        return parities
 
     def __repr__(self) -> str:
-        return f"PolarCode({self.n}, {self.info.tolist()})"
+        dynamic = f", {self.dynamic}" if self.dynamic else ""
+        return f"PolarCode({self.n}, {self.info.tolist()}{dynamic})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PolarCode) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
 
     @classmethod
     def construct(
@@ -98,6 +130,8 @@ class PolarCode:
         columns = items.reshape(-1, self.k).T
         words = np.zeros((self.n, columns.shape[1]), dtype=np.uint8)
         words[self.info] = columns
+        for index, sources in self.dynamic.items():
+            np.bitwise_xor.reduce(words[list(sources)], axis=0, out=words[index])
         for start in range(0, columns.shape[1], _FRAMES):
             part = slice(start, start + _FRAMES)
             words[:, part] = polar_transform(np.ascontiguousarray(words[:, part]))
@@ -131,7 +165,8 @@ class PolarCode:
         """The largest distance between two modulated codewords, 2 sqrt(max weight / n) (Lemma 1).
 
         It is 2, the most it can be, whenever index n - 1 carries information: that row of G is
-        all ones. Otherwise the codewords are enumerated, which k allows up to 20.
+        all ones, and no dynamic bit comes after it. Otherwise the codewords are enumerated, which k
+        allows up to 20.
 
         >>> PolarCode.construct(64, 8).sensitivity
         2.0

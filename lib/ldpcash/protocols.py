@@ -94,7 +94,7 @@ class Protocol(ABC):
     """What both protocols have in common, and all that simulations need to know of them."""
 
     def __init__(self, code: PolarCode, decoder: Decoder) -> None:
-        if decoder.code.n != code.n or not np.array_equal(decoder.code.info, code.info):
+        if decoder.code != code:
             raise ValueError(f"decoder = one for {decoder.code!r}: the code here is {code!r}")
         self.code = code
         self.decoder = decoder
