@@ -125,7 +125,7 @@ def time_left(expected, started, seconds, now):
 def status(left, started, seconds, scratch):
     """How long still, which notebooks are running, and how far the sweep of each is."""
     parts = [] if left is None else [f"{int(left) // 60}:{int(left) % 60:02} left"]
-    for name in started:
+    for name in list(started):  # which other threads add to
         if name not in seconds:
             sweep = ""
             with contextlib.suppress(FileNotFoundError):  # it has none, or that has just ended

@@ -145,7 +145,8 @@ def ledger(
 
 
 def _rate(row: Row) -> str:
-    return f"{row.errors} errors in {row.trials} ({row.low:.2g} to {row.high:.2g})"
+    errors = "1 error" if row.errors == 1 else f"{row.errors} errors"
+    return f"{errors} in {row.trials} ({row.low:.2g} to {row.high:.2g})"
 
 
 def _epsilon(value: float | None) -> str:
@@ -376,6 +377,7 @@ def soft_matters(lab: Lab) -> Finding:
     measured = f"Cash at epsilon = 2 with ML, wrong of {lab.frames}: " + "; ".join(
         f"f = {frequency}: {soft} soft, {hard} rounded" for frequency, (soft, hard) in wrong.items()
     )
+    measured += ". Judged by the errors that rounding adds; their ratio is larger at 0.7"
     helps = all(hard > 1.5 * soft for soft, hard in wrong.values())
     more = wrong[0.5][1] - wrong[0.5][0] > 1.5 * (wrong[0.7][1] - wrong[0.7][0])
     return Finding(measured, HOLDS if helps and more else FAILS)
@@ -497,6 +499,7 @@ def bias_to_plus(lab: Lab) -> Finding:
         f"{name} {shares[empty, 0.7]:.3f} and {shares[empty, 0.5]:.3f}"
         for empty, name in (("uniform", "as specified"), ("positive", "empty +"))
     )
+    measured += " (more: by 0.05 at least; as specified only means of exactly 0 lean to +)"
     grows = {empty: shares[empty, 0.5] > shares[empty, 0.7] + 0.05 for empty, _ in shares}
     return Finding(measured, judge(grows["uniform"], "empty +", grows["positive"]))
 
@@ -547,7 +550,8 @@ def _lengths(lab: Lab, clients: int, epsilon: float) -> dict[str, Row]:
 def longer(lab: Lab) -> Finding:
     found = {500: _lengths(lab, 500, 3.0), 1000: _lengths(lab, 1000, 2.0)}
     measured = "; ".join(
-        f"N = {clients}: " + ", ".join(f"{name} {row.rate:.2g}" for name, row in rows.items())
+        f"N = {clients}, epsilon = {rows['n = 64'].point.epsilon:g}: "
+        + ", ".join(f"{name} {row.rate:.2g}" for name, row in rows.items())
         for clients, rows in found.items()
     )
     better = {

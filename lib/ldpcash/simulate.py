@@ -283,6 +283,19 @@ def trial_cost(point: Point) -> int:
     return point.n * (point.list_size or 8)
 
 
+def full_cost(point: Point) -> int:
+    """A closer measure, in the same unit, with what is slower than min-sum lists.
+
+    >>> full_cost(Point(protocol="Cash", epsilon=1, frequency=0.5, clients=100, decoder="ML"))
+    2048
+    """
+    if point.decoder == "ML":
+        decoding = point.n * 2**point.k // 8
+    else:
+        decoding = trial_cost(point) * (4 if point.exact else 1)
+    return decoding + (point.clients if point.protocol == "Prot" else 0)
+
+
 def chunk_size(point: Point, chunk: int, max_trials: int) -> int:
     """How many trials a chunk of a point has: few at first, and 0 once there are ``max_trials``.
 

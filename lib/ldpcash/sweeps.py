@@ -24,11 +24,20 @@ from typing import Any
 
 from ldpcash.checks import real_number, whole_number
 from ldpcash.progress import Silent, progress_bar
-from ldpcash.simulate import Point, Row, Tally, chunk_size, code_version, run_chunk, trial_cost
+from ldpcash.simulate import (
+    Point,
+    Row,
+    Tally,
+    chunk_size,
+    code_version,
+    full_cost,
+    run_chunk,
+    trial_cost,
+)
 from ldpcash.store import DamagedError, Store, result_folder
 from ldpcash.workers import Here, Processes, cores
 
-_SMALL = 2**28  # trials times their cost: a quarter of a second, when workers take one to start
+_SMALL = 2**27  # trials times their cost: less than a second, which workers take to start
 
 
 def sweep(
@@ -133,7 +142,7 @@ class _Job:
     def most_work(self) -> int:
         """What is left to do if no more errors come; in trials times their cost."""
         left = 0 if self.finished else self.max_trials - self.tally.trials
-        return left * trial_cost(self.point)
+        return left * full_cost(self.point)
 
     def work(self) -> tuple[float, float]:
         """Work done and, as far as one can tell, to do; in trials times their cost."""
