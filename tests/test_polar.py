@@ -281,5 +281,19 @@ class TestWeights:
             with pytest.raises(ValueError, match=r"k = 21: .* up to 20"):
                 attempt()
         assert code.sensitivity == 2.0
-        with pytest.raises(ValueError, match=r"k = 21: sensitivity .*2 is always a safe bound"):
-            _ = PolarCode(64, range(21)).sensitivity
+
+    def test_sensitivity_beyond_that_is_a_safe_bound(self):
+        """RM(2, 6) without the all-one word: its heaviest words weigh 48 (ch. 15 again)."""
+        indices = np.flatnonzero(np.bitwise_count(np.arange(64)) >= 4)[:-1]
+        assert PolarCode(64, indices).sensitivity == 2 * np.sqrt(48 / 64)
+        assert PolarCode(64, indices[:20]).sensitivity <= 2 * np.sqrt(48 / 64)
+        indices = np.flatnonzero(np.bitwise_count(np.arange(4096)) >= 10)[:-1]
+        assert PolarCode(4096, indices).sensitivity == 2 * np.sqrt(3 / 4)
+
+    @given(codes(max_m=6, max_k=10))
+    def test_the_bound_holds(self, code):
+        if code.frozen[-1]:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("ldpcash.polar.MAX_ENUMERABLE", 0)
+                bound = PolarCode(code.n, code.info, code.dynamic).sensitivity
+            assert code.sensitivity <= bound < 2

@@ -27,6 +27,7 @@ from ldpcash.simulate import (
     chunk_size,
     code_version,
     columns,
+    parameters_of,
     run_chunk,
 )
 from ldpcash.theory import biorthogonal_error, error_mean, signal_to_noise
@@ -76,6 +77,11 @@ class TestPoint:
             ({"method": "ga", "design_sigma": np.float32(1)}, {"method": "ga"}),
             ({"frequency": -0.0}, {"frequency": 0}),
             ({"k": 7, "info": np.array(BIORTHOGONAL)}, {"k": 7, "info": list(BIORTHOGONAL)}),
+            ({"k": 1, "info": [3], "dynamic": {}}, {"k": 1, "info": [3]}),
+            (
+                {"k": 1, "info": [3], "dynamic": {9: [3]}},
+                {"k": 1, "info": [3], "dynamic": [(9, [3])]},
+            ),
         ],
     )
     def test_equal_points_have_one_key(self, one, same):
@@ -100,6 +106,10 @@ class TestPoint:
     )
     def test_has_a_key_of_its_own(self, other):
         assert point(**other).key != point().key
+
+    def test_a_code_s_parameters_build_it_again(self):
+        code = PolarCode(8, [3, 5, 6], {7: [3, 6]})
+        assert point(**parameters_of(code)).build().code == code
 
     def test_its_key_does_not_change_when_options_are_added(self):
         """Streams hang on it, and so does every figure: only parameters that are set may count."""
@@ -158,6 +168,8 @@ class TestPoint:
             ({"info": BIORTHOGONAL}, r"info = \(31, .*\): needs k = 8 indices"),
             ({"info": BIORTHOGONAL, "k": 7, "method": "pw"}, "method = 'pw': give it or info"),
             ({"method": "magic"}, "method = 'magic'"),
+            ({"dynamic": {63: [31]}}, "dynamic = .*: give info with it"),
+            ({"k": 1, "info": [31], "dynamic": {30: [31]}}, "dynamic = .*: 31 comes after 30"),
             ({"decoder": "BP"}, "decoder = 'BP': choose one of SCL, ML"),
             ({"decoder": "ML", "list_size": 4}, "list_size = 4: MLDecoder has no such option"),
             ({"list_size": 0}, "list_size = 0: needs a whole number from 1"),

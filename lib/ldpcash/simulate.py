@@ -60,7 +60,8 @@ class Point:
         n, k: length of the code and number of its information bits.
         method, design_sigma: how the code is constructed, see `PolarCode.construct`; "pw" and 1.0
             (for methods that have one) if not given.
-        info: the k indices of the information bits, instead of a method.
+        info, dynamic: the k indices of the information bits and the dynamic frozen bits, instead
+            of a method; see `PolarCode`.
         decoder: "SCL" or "ML".
         list_size, exact: of the SCL decoder.
         delta: of `Cash`.
@@ -79,6 +80,7 @@ class Point:
     method: str | None = None
     design_sigma: float | None = None
     info: tuple[int, ...] | None = None
+    dynamic: tuple[tuple[int, tuple[int, ...]], ...] | None = None
     decoder: str | None = None
     list_size: int | None = None
     exact: bool | None = None
@@ -122,6 +124,9 @@ class Point:
                 plain["info"] = tuple(whole_number("info", i, 0) for i in self.info)
             except TypeError:
                 raise ValueError(f"info = {self.info!r}: needs k whole numbers") from None
+            if self.dynamic is not None:
+                parities = PolarCode(plain["n"], plain["info"], dict(self.dynamic)).dynamic
+                plain["dynamic"] = tuple(parities.items()) or None
             return plain
         plain["method"] = "pw" if self.method is None else self.method
         if self.design_sigma is not None:
@@ -143,13 +148,15 @@ class Point:
 
     def _code(self) -> PolarCode:
         if self.info is None:
+            if self.dynamic is not None:
+                raise ValueError(f"dynamic = {self.dynamic!r}: give info with it")
             return PolarCode.construct(self.n, self.k, str(self.method), self.design_sigma)
         for name in ("method", "design_sigma"):
             if getattr(self, name) is not None:
                 raise ValueError(f"{name} = {getattr(self, name)!r}: give it or info, not both")
         if len(self.info) != self.k:
             raise ValueError(f"info = {self.info!r}: needs k = {self.k} indices")
-        return PolarCode(self.n, self.info)
+        return PolarCode(self.n, self.info, dict(self.dynamic or ()))
 
     def _given(self, kind: type, names: tuple[str, ...]) -> dict[str, Any]:
         """The options among ``names`` that were given; each must be one of ``kind``'s."""
@@ -168,6 +175,20 @@ class Point:
     @property
     def true_frequency(self) -> float:
         return holders(self.frequency, self.clients) / self.clients
+
+
+def parameters_of(code: PolarCode) -> dict[str, Any]:
+    """A code as parameters of a `Point`.
+
+    >>> parameters_of(PolarCode(4, [1, 3], {2: [1]}))
+    {'n': 4, 'k': 2, 'info': (1, 3), 'dynamic': ((2, (1,)),)}
+    """
+    return {
+        "n": code.n,
+        "k": code.k,
+        "info": tuple(code.info.tolist()),
+        "dynamic": tuple(code.dynamic.items()) or None,
+    }
 
 
 _PROTOCOL_OPTIONS = ("delta", "empty", "decision", "frequency_from")

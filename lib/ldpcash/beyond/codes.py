@@ -1,0 +1,244 @@
+"""Codes that need little noise: the open problem of the paper's Remark 1.
+
+A code's heaviest word sets the noise, its lightest the error rate: a client's signal is blurred in
+proportion to the sensitivity 2 sqrt(w_max / n), and two items are told apart by 2 sqrt(w_min / n).
+So what counts is their ratio, `merit` = w_min / w_max. It is at most 1.
+
+Any linear code is a polar code with dynamic frozen bits (`as_polar`), so the list decoder takes it.
+Four families have a good merit, the better ones for few bits. A word is a function of m = log2(n)
+bits::
+
+    k <= m            simplex     linear functions. All words weigh n / 2: the merit is 1.
+    k <= m + m // 2   quadratic   and quadratic forms of full rank, as far from all linear functions
+                                  as can be. Words weigh n / 2 +- sqrt(n) / 2 if m is even.
+    k <= m**2 // 4    bilinear    sums of products of one of the first and one of the other bits.
+                                  Words weigh n / 4 to n / 2: the merit is above 1/2.
+    any k             Reed-Muller the heaviest rows of G, without the all-one row unless that keeps
+                                  lighter rows out. With products of two bits: 1/3.
+
+`code_for_privacy` chooses among them, as far as a list of 32 can decode them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpcash.checks import whole_number
+from ldpcash.polar import Bits, PolarCode, as_bits, polar_transform
+
+_BILINEAR = 256  # length above which a list of 32 gains nothing from bilinear codes
+
+# Polynomials over GF(2) whose root generates the field of 2**m elements, as bits: Lidl and
+# Niederreiter, Finite Fields, table D.
+_PRIMITIVE = (3, 7, 11, 19, 37, 67, 131, 285, 529, 1033, 2053, 4179)
+
+
+def code_for_privacy(n: int, k: int) -> PolarCode:
+    """The best code of this length and dimension that is known here, for `Cash`.
+
+    It has a larger ratio of smallest to largest distance than the constructions that only look at
+    reliabilities. A longer one is never worse, up to the simplex code at n = 2**k.
+
+    Args:
+        n: length of a codeword, a power of two up to 4096.
+        k: number of information bits.
+
+    >>> code_for_privacy(64, 8).weight_distribution()
+    {0: 1, 28: 108, 32: 63, 36: 84}
+    >>> code_for_privacy(256, 8).sensitivity == 2**0.5
+    True
+    """
+    m = _levels(n)
+    whole_number("k", k, 1, n)
+    if k <= m:
+        return PolarCode(n, np.sort(_linear_indices(m))[:k])
+    if 4 <= m and k <= m + m // 2:
+        return quadratic_code(n, k)
+    if k <= m**2 // 4 and n <= _BILINEAR:
+        return PolarCode(n, [i for i in range(n) if _is_bilinear(i, m)][-k:])
+    heaviest_first = sorted(range(n), key=lambda i: (-i.bit_count(), -i))
+    lightest = heaviest_first[k - 1].bit_count()
+    if k < n and heaviest_first[k].bit_count() == lightest:  # another as heavy as the lightest
+        return PolarCode(n, heaviest_first[1 : k + 1])
+    return PolarCode(n, heaviest_first[:k])
+
+
+def _is_bilinear(index: int, m: int) -> bool:
+    """Whether a row of G is the product of one of the upper m // 2 bits and one of the others."""
+    zeros = [bit for bit in range(m) if not index >> bit & 1]
+    return len(zeros) == 2 and zeros[0] < m - m // 2 <= zeros[1]
+
+
+def quadratic_code(n: int, k: int) -> PolarCode:
+    """All m linear functions of x in GF(2**m), n = 2**m, and k - m quadratic forms.
+
+    A function is x -> trace(a x**e): linear for e = 1, quadratic for e = 2**j + 1. With j = m / 2
+    for even m all sums of such forms have full rank, they are *bent*: at distance n / 2 +-
+    sqrt(n) / 2 from every linear function (Kasami). With j = (m - 1) / 2 for odd m their rank is
+    m - 1 (Gold), and the distance n / 2 or n / 2 +- sqrt(n / 2).
+
+    Args:
+        n: length, a power of two from 4 to 4096.
+        k: number of information bits, from m to m + m // 2.
+
+    >>> quadratic_code(128, 10).weight_distribution()
+    {0: 1, 56: 252, 64: 575, 72: 196}
+    """
+    m = _levels(n)
+    whole_number("k", k, m, m + m // 2)
+    forms = _traces(m, 2 ** (m // 2) + 1)
+    rows = [*_traces(m, 1), *forms[: k - m]]
+    return as_polar(np.array(rows)[:, ::-1])  # the all-zero argument last: no constant in u
+
+
+def as_polar(generator: ArrayLike) -> PolarCode:
+    """A linear code as a polar code with dynamic frozen bits.
+
+    Its words are those that the rows span; an item's word is in general another sum of rows.
+
+    Args:
+        generator: ``(rows, n)`` bits, n a power of two. Rows may depend on each other.
+
+    >>> as_polar([[0, 0, 1, 1], [1, 0, 0, 1]])
+    PolarCode(4, [1, 2], {3: (1,)})
+    """
+    rows = np.atleast_2d(np.asarray(generator))
+    _levels(rows.shape[-1])
+    u = polar_transform(as_bits("generator", rows, rows.shape[-1]).T.copy()).T.copy()
+    info: list[int] = []
+    for index in range(u.shape[1]):  # Gauss and Jordan, with the first one of each row as pivot
+        ones = np.flatnonzero(u[:, index])
+        free = ones[ones >= len(info)]
+        if free.size:
+            u[[len(info), free[0]]] = u[[free[0], len(info)]]
+            others = np.flatnonzero(u[:, index])
+            u[others[others != len(info)]] ^= u[len(info)]
+            info.append(index)
+    if not info:
+        raise ValueError("generator = all zeros: needs a row that is not")
+    parities = {
+        index: [info[row] for row in np.flatnonzero(u[: len(info), index])]
+        for index in range(u.shape[1])
+        if index not in info
+    }
+    return PolarCode(u.shape[1], info, {i: sources for i, sources in parities.items() if sources})
+
+
+def merit(code: PolarCode) -> float:
+    """Smallest over largest weight, of words that are not zero.
+
+    >>> merit(PolarCode.construct(64, 8)), merit(code_for_privacy(64, 8)) == 7 / 9
+    (0.25, True)
+    """
+    weights = [weight for weight in code.weight_distribution() if weight]
+    return weights[0] / weights[-1] if weights else 1.0
+
+
+def merit_limit(n: int, k: int) -> float:
+    """No linear code of this length and dimension has a larger merit.
+
+    Let a word of weight w deviate by n - 2 w. With z columns of the generator all zero and the
+    others as different as can be, the 2**k - 1 non-zero words deviate by u = (2**k z - n) /
+    (2**k - 1) on average, and with at least a variance V that follows from counting equal columns.
+    Deviations between u - B and u + A have a variance of at most A B. So the merit is at most the
+    largest (n - u - A) / (n - u + B) with A B = V, at the best z.
+
+    >>> round(merit_limit(64, 8), 3), merit_limit(256, 8)
+    (0.806, 1.0)
+    """
+    words = 2**k - 1
+    limit = 0.0
+    for z in range(n):
+        equal_pairs = z**2 + max(n - z, (n - z) ** 2 / words)
+        u = (2**k * z - n) / words
+        variance = (2**k * equal_pairs - n**2) / words - u**2
+        if variance <= 0:
+            return 1.0
+        length = n - u
+        b = (variance + math.sqrt(variance**2 + variance * length**2)) / length
+        limit = max(limit, (length - variance / b) / (length + b))
+    return limit
+
+
+def best_information_set(n: int, k: int) -> PolarCode:
+    """A polar code without dynamic bits that has the largest merit of all.
+
+    Every set of k rows of G is tried, but none that begins with rows whose words are already too
+    unequal: more rows make it worse.
+
+    Args:
+        n: length, a power of two up to 64.
+        k: number of information bits.
+
+    >>> code = best_information_set(64, 8)
+    >>> code, code.weight_distribution()
+    (PolarCode(64, [15, 23, 27, 29, 46, 54, 58, 60]), {0: 1, 16: 45, 24: 210})
+    """
+    whole_number("n", n, 2, 64)
+    whole_number("k", k, 1, n)
+    rows = _packed_rows(n)
+    order = sorted(range(n), key=lambda i: (-i.bit_count(), -i))
+    best_merit, best_set = -1.0, order[:k]
+
+    def extend(chosen: list[int], span: NDArray[np.uint64], rest: list[int]) -> None:
+        nonlocal best_merit, best_set
+        sums = span ^ rows[rest][:, None]
+        weights = np.bitwise_count(np.concatenate([np.broadcast_to(span, sums.shape), sums], 1))
+        smallest = weights[:, 1:].min(axis=1)  # the first word is zero
+        merits = smallest / weights.max(axis=1)
+        for place in np.argsort(-merits, kind="stable"):
+            if merits[place] <= best_merit:
+                return
+            longer = [*chosen, rest[place]]
+            if len(longer) == k:
+                best_merit, best_set = float(merits[place]), longer
+                return
+            later = rest[place + 1 :]
+            if len(longer) + len(later) >= k:
+                extend(longer, np.concatenate([span, sums[place]]), later)
+
+    extend([], np.zeros(1, dtype=np.uint64), order)
+    return PolarCode(n, best_set)
+
+
+def _packed_rows(n: int) -> NDArray[np.uint64]:
+    """The rows of G as words."""
+    rows = polar_transform(np.eye(n, dtype=np.uint8)).T
+    return np.array([int("".join(map(str, row)), 2) for row in rows], dtype=np.uint64)
+
+
+def _levels(n: int) -> int:
+    """log2(n), if it is a length."""
+    PolarCode(n, [0])  # which says what is wrong otherwise
+    return int(n).bit_length() - 1
+
+
+def _linear_indices(m: int) -> list[int]:
+    """The rows of G that weigh half of n."""
+    return [2**m - 1 - 2**j for j in range(m)]
+
+
+def _traces(m: int, exponent: int) -> list[Bits]:
+    """The functions x -> trace(a x**exponent) on GF(2**m), for independent a: ``(2**m,)`` each."""
+    size = 2**m
+    powers = [1]  # of the field's generator
+    while len(powers) < size - 1:
+        double = powers[-1] << 1
+        powers.append(double ^ _PRIMITIVE[m - 1] if double & size else double)
+    element, log = np.array(powers), np.arange(size - 1)
+    trace = np.bitwise_xor.reduce([element[log * 2**j % (size - 1)] for j in range(m)])
+    functions: list[Bits] = []
+    leading: dict[int, int] = {}  # words that the functions span, by their leading bit
+    for shift in range(m):
+        values = np.zeros(size, dtype=np.uint8)
+        values[element] = trace[(shift + exponent * log) % (size - 1)]
+        word = int("".join(map(str, values)), 2)
+        while word and word.bit_length() in leading:
+            word ^= leading[word.bit_length()]
+        if word:
+            leading[word.bit_length()] = word
+            functions.append(values)
+    return functions

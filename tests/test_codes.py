@@ -1,0 +1,159 @@
+"""Codes that need little noise, against brute force and published weight distributions."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldpcash import Cash, MLDecoder, PolarCode, SCLDecoder
+from ldpcash.beyond.codes import (
+    as_polar,
+    best_information_set,
+    code_for_privacy,
+    merit,
+    merit_limit,
+    quadratic_code,
+)
+
+
+def span(rows):
+    words = np.zeros((1, rows.shape[1]), dtype=np.uint8)
+    for row in rows:
+        words = np.concatenate([words, words ^ row])
+    return {tuple(word) for word in words.tolist()}
+
+
+class TestAsPolar:
+    @given(st.integers(0, 5), st.integers(1, 6), st.integers(0, 2**32))
+    def test_has_the_words_that_the_rows_span(self, m, rows, seed):
+        generator = np.random.default_rng(seed).integers(0, 2, (rows, 2**m), dtype=np.uint8)
+        generator[0, -1] = 1
+        code = as_polar(generator)
+        assert {tuple(word) for word in code.codebook().tolist()} == span(generator)
+        assert 2**code.k == len(span(generator))
+
+    def test_a_polar_code_stays_itself(self):
+        code = PolarCode.construct(64, 8)
+        assert as_polar(code.encode(np.eye(8, dtype=np.uint8))) == code
+
+    def test_one_row(self):
+        assert as_polar([1, 1]) == PolarCode(2, [1])
+
+    def test_refuses_zeros(self):
+        with pytest.raises(ValueError, match="generator = all zeros"):
+            as_polar([[0, 0]])
+        with pytest.raises(ValueError, match="only 0 and 1"):
+            as_polar([[0, 2]])
+        with pytest.raises(ValueError, match="n = 3: the length must be a power of two"):
+            as_polar([[0, 1, 1]])
+
+
+class TestQuadraticCodes:
+    def test_the_code_of_the_paper_s_size(self):
+        """Kasami: 2**5 +- 2**2 from every linear function."""
+        code = quadratic_code(64, 8)
+        assert code.weight_distribution() == {0: 1, 28: 108, 32: 63, 36: 84}
+        assert code.sensitivity == 1.5
+        assert merit(code) == 7 / 9
+
+    @pytest.mark.parametrize("m", range(2, 13))
+    def test_weights(self, m):
+        """n / 2 and n / 2 +- 2**(m/2 - 1) for even m, +- 2**((m-1)/2) for odd."""
+        n, k = 2**m, m + m // 2
+        code = quadratic_code(n, k)
+        assert (code.n, code.k) == (n, k)
+        off = 2 ** (m // 2 - 1) if m % 2 == 0 else 2 ** ((m - 1) // 2)
+        assert set(code.weight_distribution()) == {0, n // 2 - off, n // 2, n // 2 + off}
+
+    def test_are_nested(self):
+        small, large = quadratic_code(64, 7).codebook(), quadratic_code(64, 9).codebook()
+        assert {*map(tuple, small.tolist())} <= {*map(tuple, large.tolist())}
+
+    @pytest.mark.parametrize("k", [5, 10])
+    def test_dimension(self, k):
+        with pytest.raises(ValueError, match=r"k = .* from 6 to 9"):
+            quadratic_code(64, k)
+
+    @pytest.mark.parametrize("seed", [1, 2])
+    def test_a_list_of_32_is_ml(self, seed):
+        code = quadratic_code(64, 8)
+        rng = np.random.default_rng(seed)
+        items = rng.integers(0, 2, (20_000, 8), dtype=np.uint8)
+        llr = 1 - 2.0 * code.encode(items) + 1.8 * rng.standard_normal((20_000, 64))
+        best = MLDecoder(code).decode(llr)
+        np.testing.assert_array_equal(SCLDecoder(code, 32).decode(llr), best)
+        few = int((SCLDecoder(code, 8).decode(llr) != best).any(axis=1).sum())
+        assert 0 < few < 400  # a list of 8 is nearly there
+
+
+class TestMerit:
+    def test_limit_holds_for_random_codes(self):
+        rng = np.random.default_rng(3)
+        for _ in range(300):
+            n, k = 2 ** int(rng.integers(2, 7)), int(rng.integers(1, 7))
+            generator = rng.integers(0, 2, (k, n), dtype=np.uint8)
+            if generator.any():
+                code = as_polar(generator)
+                assert merit(code) <= merit_limit(n, code.k) + 1e-12
+
+    @pytest.mark.parametrize("m", range(2, 9))
+    def test_limit_is_reached_by_simplex_codes(self, m):
+        assert merit_limit(2**m, m) == merit(code_for_privacy(2**m, m)) == 1
+
+    def test_a_single_word(self):
+        assert merit(PolarCode(1, [0])) == 1
+
+
+class TestBestInformationSet:
+    @pytest.mark.parametrize(
+        ("n", "k"), [(2, 1), (8, 3), (8, 4), (8, 5), (16, 4), (16, 5), (16, 6)]
+    )
+    def test_no_set_is_better(self, n, k):
+        best = max(merit(PolarCode(n, rows)) for rows in combinations(range(n), k))
+        assert merit(best_information_set(n, k)) == best
+
+    @pytest.mark.parametrize(("n", "k"), [(128, 3), (8, 9)])
+    def test_arguments(self, n, k):
+        with pytest.raises(ValueError, match="needs a whole number"):
+            best_information_set(n, k)
+
+
+class TestCodeForPrivacy:
+    @pytest.mark.parametrize("n", [8, 64, 128, 256])
+    def test_better_than_reliability_alone(self, n):
+        for k in range(1, min(n, 18) + 1):
+            code = code_for_privacy(n, k)
+            assert (code.n, code.k) == (n, k)
+            assert merit(code) >= merit(PolarCode.construct(n, k))
+
+    @pytest.mark.parametrize("k", [3, 8, 12, 14, 16])
+    def test_longer_is_never_worse(self, k):
+        merits = [merit(code_for_privacy(n, k)) for n in (64, 128, 256)]
+        assert merits == sorted(merits)
+
+    def test_many_bits(self):
+        code = code_for_privacy(1024, 55)  # RM(2, 10) without the all-one word
+        assert code.sensitivity == 3**0.5
+
+    @pytest.mark.parametrize(("n", "k"), [(64, 65), (64, 0), (48, 4)])
+    def test_arguments(self, n, k):
+        with pytest.raises(ValueError, match=r"^[nk] = "):
+            code_for_privacy(n, k)
+
+    def test_the_all_one_row_is_used_where_it_keeps_lighter_rows_out(self):
+        assert code_for_privacy(8, 4).weight_distribution() == {0: 1, 4: 14, 8: 1}
+        assert code_for_privacy(8, 8).k == 8
+
+    def test_fifty_times_fewer_errors_than_the_paper_s_code(self):
+        """At f = 0.7, N = 1000, epsilon = 1.5. The rates are about 0.0424 and 0.0006, 70 to 1, so
+        falling below 50 to 1 by chance takes more than five standard deviations: 2e-8."""
+        wrong = []
+        for code in (PolarCode.construct(64, 8), code_for_privacy(64, 8)):
+            rng = np.random.Generator(np.random.SFC64(1))
+            items = rng.integers(0, 2, (600_000, 8), dtype=np.uint8)
+            cash = Cash(code, 1.5, decoder=SCLDecoder(code, 16))
+            bits = cash.estimate(cash.mean_reports(items, 0.7, 1000, rng)).bits
+            wrong.append(int((bits != items).any(axis=1).sum()))
+        assert wrong[0] > 50 * wrong[1]
