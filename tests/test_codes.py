@@ -15,6 +15,7 @@ from ldpcash.beyond.codes import (
     merit,
     merit_limit,
     quadratic_code,
+    with_checks,
 )
 
 
@@ -88,6 +89,42 @@ class TestQuadraticCodes:
         assert 0 < few < 400  # a list of 8 is nearly there
 
 
+class TestChecks:
+    @pytest.mark.parametrize(("checks", "polynomial"), [(6, 0x61), (11, 0xE21), (16, 0x11021)])
+    def test_are_the_remainder_of_long_division(self, checks, polynomial):
+        plain = PolarCode.construct(128, 20 + checks)
+        code = with_checks(plain, checks)
+        assert code.info.tolist() == plain.info[:20].tolist()
+        rng = np.random.default_rng(1)
+        for item in rng.integers(0, 2, (50, 20), dtype=np.uint8):
+            number = int("".join(map(str, item)), 2) << checks
+            for shift in range(19, -1, -1):
+                if number >> (shift + checks) & 1:
+                    number ^= polynomial << shift
+            remainder = [int(bit) for bit in f"{number:0{checks}b}"]
+            np.testing.assert_array_equal(code.encode(item), plain.encode([*item, *remainder]))
+
+    def test_lower_the_sensitivity(self):
+        code = with_checks(PolarCode.construct(64, 14), 6)
+        assert code.sensitivity < 2
+
+    def test_are_never_returned_wrong(self):
+        """Whatever is received, the decoded item's own word is a word of the code."""
+        code = with_checks(PolarCode.construct(64, 20), 6)
+        llr = np.random.default_rng(2).standard_normal((100, 64))
+        bits, metrics = SCLDecoder(code, 4).decode_list(llr)
+        disagreement = np.where(code.encode(bits) == 1, llr[:, None], -llr[:, None])
+        np.testing.assert_allclose(np.maximum(disagreement, 0).sum(axis=-1), metrics)
+
+    def test_arguments(self):
+        with pytest.raises(ValueError, match=r"checks = 7: choose one of 6, 11, 16"):
+            with_checks(PolarCode.construct(64, 20), 7)
+        with pytest.raises(ValueError, match="needs more than 6 bits"):
+            with_checks(PolarCode.construct(64, 6), 6)
+        with pytest.raises(ValueError, match="none dynamic"):
+            with_checks(quadratic_code(64, 8), 6)
+
+
 class TestMerit:
     def test_limit_holds_for_random_codes(self):
         rng = np.random.default_rng(3)
@@ -134,8 +171,12 @@ class TestCodeForPrivacy:
         assert merits == sorted(merits)
 
     def test_many_bits(self):
-        code = code_for_privacy(1024, 55)  # RM(2, 10) without the all-one word
+        code = code_for_privacy(1024, 32)  # of RM(2, 10), without the all-one word
         assert code.sensitivity == 3**0.5
+        code = code_for_privacy(2048, 128)
+        assert len(code.dynamic) == 11
+        assert 1.9 < code.sensitivity < 2
+        assert code_for_privacy(64, 60).k == 60  # no room for a CRC
 
     @pytest.mark.parametrize(("n", "k"), [(64, 65), (64, 0), (48, 4)])
     def test_arguments(self, n, k):

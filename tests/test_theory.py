@@ -105,3 +105,51 @@ def test_signal_to_noise():
 def test_bad_beta(beta):
     with pytest.raises(ValueError, match="beta = "):
         theory.error_bound(1.0, 10, beta)
+
+
+class TestLimit:
+    def test_two_signals(self):
+        assert theory.simplex_limit(1, 3.0) == pytest.approx(stats.norm.sf(1.5), rel=1e-9)
+
+    @pytest.mark.parametrize("strength", [4.0, 8.0, 12.0])
+    def test_below_biorthogonal_signals(self, strength):
+        """Which have a sensitivity of 2."""
+        assert theory.simplex_limit(8, strength) < theory.biorthogonal_error(8, strength / 2)
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_no_signals_of_the_same_diameter_are_better(self, seed):
+        """Four random points in three dimensions, the largest distance 1; false alarms below 1e-6.
+
+        The simplex is drawn with the same noise, to reduce the variance of the difference.
+        """
+        rng = np.random.default_rng(seed)
+        points = rng.standard_normal((4, 3))
+        points /= max(np.linalg.norm(a - b) for a in points for b in points)
+        simplex = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) / np.sqrt(8)
+        noise = rng.standard_normal((200_000, 3))
+        sent = rng.integers(4, size=len(noise))
+        strength = 3.0
+        wrong = []
+        for signals in (points, simplex):
+            y = strength * signals[sent] + noise
+            scores = y @ signals.T - strength / 2 * (signals**2).sum(axis=1)
+            wrong.append(scores.argmax(axis=1) != sent)
+        low, high = interval(theory.simplex_limit(2, strength), len(noise))
+        assert low <= wrong[1].sum() <= high
+        assert wrong[0].sum() > high
+
+    def test_strength_at(self):
+        at = theory.strength_at(lambda x: theory.simplex_limit(8, x), 1e-4)
+        assert theory.simplex_limit(8, at) == pytest.approx(1e-4, rel=1e-6)
+
+
+class TestNormalApproximation:
+    def test_half_where_the_mean_suffices(self):
+        """An error of 1/2 if k = n C + log2(n) / 2; here C = 1/2 for snr**2 = n."""
+        assert theory.normal_approximation(64, 35, 8.0) == 0.5
+
+    def test_close_to_good_short_codes(self):
+        """Biorthogonal signals are about as good as 256 signals in 256 dimensions can be."""
+        for snr in (4.0, 5.0, 6.0):
+            ratio = theory.normal_approximation(256, 8, snr) / theory.biorthogonal_error(8, snr)
+            assert 0.3 < ratio < 3

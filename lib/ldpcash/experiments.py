@@ -83,10 +83,15 @@ def up_to(end: float, grid: Iterable[float]) -> list[float]:
     return [epsilon for epsilon in grid if epsilon <= end]
 
 
-def crossing(rows: Sequence[Row], level: float) -> float | None:
+def crossing(rows: Sequence[Row], level: float, over: str = "epsilon") -> float | None:
     """The epsilon at which a curve falls below a block error rate, or None if it never does.
 
     Between two points it is interpolated, linearly in log(rate).
+
+    Args:
+        rows: the curve.
+        level: the block error rate.
+        over: the parameter along the curve, if it is another one.
 
     >>> from ldpcash.simulate import Tally
     >>> points = [
@@ -99,6 +104,6 @@ def crossing(rows: Sequence[Row], level: float) -> float | None:
     for before, after in pairwise(rows):
         if after.rate <= level < before.rate and after.errors:
             share = math.log(before.rate / level) / math.log(before.rate / after.rate)
-            start = before.point.epsilon
-            return round(start + share * (after.point.epsilon - start), 12)
+            start, end = (getattr(row.point, over) for row in (before, after))
+            return round(start + share * (end - start), 12)
     return None

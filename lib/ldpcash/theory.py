@@ -122,6 +122,52 @@ def simplex_error(k: int, snr: float) -> float:
     return _error(lambda x: -math.expm1((M - 1) * log_ndtr(x)), snr, snr - _FAR)
 
 
+def simplex_limit(k: int, strength: float) -> float:
+    """The least block error rate that any 2**k signals of the Gaussian mechanism can have.
+
+    The noise is proportional to the largest distance of two signals, and so what counts is how far
+    apart they are compared with it. In a regular simplex all distances are the largest. That is the
+    best there is: moving signals apart never makes their ML decoder worse. (The probability of a
+    right decision is an integral of volumes of unions of balls around the signals; if all
+    distances grow, there is a motion in twice the dimension in which none ever shrinks; and along
+    it the volumes do not shrink either: Csikos, "On the volume of the union of balls", 1998.)
+
+    Args:
+        k: bits of an item.
+        strength: f sqrt(N) / sigma for a sensitivity of 1.
+
+    >>> round(simplex_limit(8, 8.0), 5)
+    0.00471
+    """
+    M = 2**k
+    return simplex_error(k, strength / math.sqrt(2 * M / (M - 1)))
+
+
+def normal_approximation(n: int, k: int, snr: float) -> float:
+    """About the least block error rate of any code of length n whose signals have energy 1.
+
+    Polyanskiy, Poor and Verdu (2010), for real Gaussian noise: k = n C - sqrt(n V) Q^-1(error)
+    + log2(n) / 2, with capacity C and dispersion V of a signal-to-noise ratio of snr**2 / n a
+    symbol. It is an approximation, good for long codes, and neither an upper nor a lower bound.
+
+    >>> round(normal_approximation(1024, 32, 8.0), 4)
+    0.0535
+    """
+    power = snr**2 / n
+    capacity = math.log2(1 + power) / 2
+    dispersion = power * (power + 2) / (2 * (power + 1) ** 2) * math.log2(math.e) ** 2
+    return float(ndtr(-(n * capacity - k + math.log2(n) / 2) / math.sqrt(n * dispersion)))
+
+
+def strength_at(error: Callable[[float], float], level: float) -> float:
+    """Where a falling error rate reaches a level.
+
+    >>> round(strength_at(lambda strength: simplex_limit(8, strength), 1e-3), 3)
+    8.787
+    """
+    return float(brentq(lambda x: math.log(error(x) / level), 0.1, 60.0, xtol=1e-9))
+
+
 def _error(another_above: Callable[[float], float], snr: float, start: float) -> float:
     """The mean of P(another is above x) over the right signal's correlation x, which is N(snr, 1).
 

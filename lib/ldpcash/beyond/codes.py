@@ -5,7 +5,7 @@ proportion to the sensitivity 2 sqrt(w_max / n), and two items are told apart by
 So what counts is their ratio, `merit` = w_min / w_max. It is at most 1.
 
 Any linear code is a polar code with dynamic frozen bits (`as_polar`), so the list decoder takes it.
-Four families have a good merit, the better ones for few bits. A word is a function of m = log2(n)
+Some families have a good merit, the better ones for few bits. A word is a function of m = log2(n)
 bits::
 
     k <= m            simplex     linear functions. All words weigh n / 2: the merit is 1.
@@ -13,8 +13,10 @@ bits::
                                   as can be. Words weigh n / 2 +- sqrt(n) / 2 if m is even.
     k <= m**2 // 4    bilinear    sums of products of one of the first and one of the other bits.
                                   Words weigh n / 4 to n / 2: the merit is above 1/2.
-    any k             Reed-Muller the heaviest rows of G, without the all-one row unless that keeps
+    k <= 32           Reed-Muller the heaviest rows of G, without the all-one row unless that keeps
                                   lighter rows out. With products of two bits: 1/3.
+    any k             checked     the most reliable rows, the last of them for a CRC. The all-one
+                                  word does not pass it.
 
 `code_for_privacy` chooses among them, as far as a list of 32 can decode them.
 """
@@ -28,8 +30,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpcash.checks import whole_number
 from ldpcash.polar import Bits, PolarCode, as_bits, polar_transform
+from ldpcash.theory import normal_approximation, strength_at
 
 _BILINEAR = 256  # length above which a list of 32 gains nothing from bilinear codes
+_REED_MULLER = 32  # bits above which it gains nothing from Reed-Muller codes
+_CRC = {6: 0x61, 11: 0xE21, 16: 0x11021}
 
 # Polynomials over GF(2) whose root generates the field of 2**m elements, as bits: Lidl and
 # Niederreiter, Finite Fields, table D.
@@ -55,10 +60,13 @@ def code_for_privacy(n: int, k: int) -> PolarCode:
     whole_number("k", k, 1, n)
     if k <= m:
         return PolarCode(n, np.sort(_linear_indices(m))[:k])
-    if 4 <= m and k <= m + m // 2:
+    if m >= 4 and k <= m + m // 2:
         return quadratic_code(n, k)
     if k <= m**2 // 4 and n <= _BILINEAR:
         return PolarCode(n, [i for i in range(n) if _is_bilinear(i, m)][-k:])
+    if k > _REED_MULLER and k + 11 <= n:
+        snr = strength_at(lambda x: normal_approximation(n, k, x), 1e-2)
+        return with_checks(PolarCode.construct(n, k + 11, "ga", math.sqrt(n) / snr), 11)
     heaviest_first = sorted(range(n), key=lambda i: (-i.bit_count(), -i))
     lightest = heaviest_first[k - 1].bit_count()
     if k < n and heaviest_first[k].bit_count() == lightest:  # another as heavy as the lightest
@@ -125,6 +133,38 @@ def as_polar(generator: ArrayLike) -> PolarCode:
         if index not in info
     }
     return PolarCode(u.shape[1], info, {i: sources for i, sources in parities.items() if sources})
+
+
+def with_checks(code: PolarCode, checks: int) -> PolarCode:
+    """The same code with its last information bits turned into a CRC of the others.
+
+    They are dynamic frozen bits, so a list decoder drops paths that do not fit as soon as it comes
+    to them, and what it returns always fits.
+
+    Args:
+        code: k + checks information bits, none of them dynamic.
+        checks: bits of the CRC: 6, 11 or 16 (the polynomials of 3GPP TS 38.212).
+
+    >>> with_checks(PolarCode.construct(64, 14), 6).k
+    8
+    """
+    if checks not in _CRC:
+        raise ValueError(f"checks = {checks!r}: choose one of {', '.join(map(str, _CRC))}")
+    k = code.k - checks
+    if k < 1 or code.dynamic:
+        raise ValueError(f"code = {code!r}: needs more than {checks} bits, and none dynamic")
+    remainder, remainders = 1, []  # of x**0, x**1, ... by the polynomial
+    for _ in range(k + checks):
+        remainders.append(remainder)
+        remainder <<= 1
+        remainder ^= _CRC[checks] if remainder >> checks else 0
+    of_bits = remainders[checks:][::-1]  # the first bit of an item has the highest power
+    info = code.info.tolist()
+    parities = {
+        index: [info[j] for j in range(k) if of_bits[j] >> (checks - 1 - place) & 1]
+        for place, index in enumerate(info[k:])
+    }
+    return PolarCode(code.n, info[:k], {i: sources for i, sources in parities.items() if sources})
 
 
 def merit(code: PolarCode) -> float:
