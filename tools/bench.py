@@ -12,6 +12,7 @@ import tracemalloc
 import numpy as np
 
 from ldpcash import Cash, Point, PolarCode, Prot, ReportSum, SCLDecoder, sweep
+from ldpcash.beyond.codes import with_checks
 
 ROUNDS = 15
 FRAMES = 32_768
@@ -32,6 +33,7 @@ CODES = [
 
 def main():
     decoders()
+    growth()
     protocols()
     stream()
     sweeps()
@@ -70,6 +72,26 @@ def decoders():
         ml = f"{speed['ml']:9,.0f}" if reference else f"{'-':>9}"
         print(f"{name:<22} {speed['scl']:9,.0f} {speed['double']:9,.0f} {ml} {ratio}", end=" ")
         print(f"{speed['encode']:9,.0f} {peak_memory(tasks['scl']):8.1f}")
+
+
+def growth(lengths=(256, 512, 1024, 2048), lists=(1, 2, 4, 8, 16, 32), frames=256):
+    """How decoding grows with length and list: microseconds a frame, and the slopes."""
+    print()
+    print("Decoding 64 bits, Gaussian approximation with an 11-bit CRC; microseconds a frame")
+    print(f"{'list':>6}", *(f"n = {n:<6}" for n in lengths), "slope in n")
+    rng = np.random.default_rng(1)
+    table = {}
+    for n in lengths:
+        code = with_checks(PolarCode.construct(n, 75, "ga", n**0.5 / 12), 11)
+        llr = -rng.standard_normal((frames, n)).astype(np.float32)
+        tasks = {L: lambda d=SCLDecoder(code, L), llr=llr: d.decode(llr) for L in lists}
+        table[n] = {L: 1e6 * t / frames for L, t in best_times(tasks, 5).items()}
+    for L in lists:
+        times = [table[n][L] for n in lengths]
+        slope = np.polyfit(np.log(lengths), np.log(times), 1)[0]
+        print(f"{L:6d}", *(f"{t:10.0f}" for t in times), f"{slope:10.2f}")
+    slopes = [np.polyfit(np.log(lists), np.log(list(table[n].values())), 1)[0] for n in lengths]
+    print("slope in the list size:", *(f"{slope:.2f}" for slope in slopes))
 
 
 def protocols(trials=4096, clients=1000, frequency=0.6, epsilon=2.0):

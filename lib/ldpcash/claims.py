@@ -144,7 +144,8 @@ def ledger(
     }
 
 
-def _rate(row: Row) -> str:
+def rate_of(row: Row) -> str:
+    """A row's errors, trials and interval in words."""
     errors = "1 error" if row.errors == 1 else f"{row.errors} errors"
     return f"{errors} in {row.trials} ({row.low:.2g} to {row.high:.2g})"
 
@@ -360,7 +361,7 @@ def forced_hard(lab: Lab) -> Finding:
         {"protocol": "Prot", "epsilon": 0.75},
         {"protocol": "Prot", "epsilon": 0.75, "decision": "soft", "decoder": "SCL"},
     )
-    measured = f"BLER at epsilon = 0.75, f = 0.6: hard {_rate(hard)}, soft {_rate(soft)}"
+    measured = f"BLER at epsilon = 0.75, f = 0.6: hard {rate_of(hard)}, soft {rate_of(soft)}"
     return Finding(measured, FAILS if soft.high < hard.low else HOLDS)
 
 
@@ -436,7 +437,7 @@ def both_good(lab: Lab) -> Finding:
         {"protocol": "Cash", "epsilon": 3.0, "frequency": 0.7},
         {"protocol": "Prot", "epsilon": 3.0, "frequency": 0.7},
     )
-    measured = f"BLER at epsilon = 3: Cash {_rate(rows[0])}, Prot {_rate(rows[1])}"
+    measured = f"BLER at epsilon = 3: Cash {rate_of(rows[0])}, Prot {rate_of(rows[1])}"
     return Finding(measured, HOLDS if all(row.high < 1e-3 for row in rows) else FAILS)
 
 
@@ -449,7 +450,8 @@ def lower_at_07(lab: Lab) -> Finding:
         )
     )
     measured = (
-        f"BLER at epsilon = 1: Cash {_rate(cash)}, Prot {_rate(prot)}, empty + {_rate(positive)}"
+        f"BLER at epsilon = 1: Cash {rate_of(cash)}, Prot {rate_of(prot)},"
+        f" empty + {rate_of(positive)}"
     )
     return Finding(measured, HOLDS if prot.high < cash.low else FAILS)
 
@@ -472,7 +474,7 @@ def because_of_ml(lab: Lab) -> Finding:
 @claim("IV, Fig. 2", "At f = 0.6 Cash still performs well")
 def well_at_06(lab: Lab) -> Finding:
     (row,) = lab.rows({"protocol": "Cash", "epsilon": 3.0})
-    measured = f"BLER at epsilon = 3: {_rate(row)}"
+    measured = f"BLER at epsilon = 3: {rate_of(row)}"
     return Finding(measured, HOLDS if row.high < 1e-3 else FAILS)
 
 
@@ -482,7 +484,7 @@ def floor_at_06(lab: Lab) -> Finding:
         {"protocol": "Prot", "epsilon": 4.0},
         {"protocol": "Prot", "epsilon": 4.0, "empty": "positive"},
     )
-    measured = f"BLER at epsilon = 4: Prot {_rate(prot)}, with empty + {_rate(positive)}"
+    measured = f"BLER at epsilon = 4: Prot {rate_of(prot)}, with empty + {rate_of(positive)}"
     return Finding(measured, judge(prot.low > 1e-3, "empty +", positive.low > 1e-3))
 
 
@@ -510,7 +512,7 @@ def fails_at_05(lab: Lab) -> Finding:
         {"protocol": "Prot", "epsilon": 2.0, "frequency": 0.5},
         {"protocol": "Prot", "epsilon": 2.0, "frequency": 0.5, "empty": "positive"},
     )
-    measured = f"BLER at epsilon = 2: Prot {_rate(prot)}, with empty + {_rate(positive)}"
+    measured = f"BLER at epsilon = 2: Prot {rate_of(prot)}, with empty + {rate_of(positive)}"
     return Finding(measured, judge(prot.low > 0.5, "empty +", positive.low > 0.5))
 
 
