@@ -84,7 +84,8 @@ def growth(lengths=(256, 512, 1024, 2048), lists=(1, 2, 4, 8, 16, 32), frames=25
     for n in lengths:
         code = with_checks(PolarCode.construct(n, 75, "ga", n**0.5 / 12), 11)
         llr = -rng.standard_normal((frames, n)).astype(np.float32)
-        tasks = {L: lambda d=SCLDecoder(code, L), llr=llr: d.decode(llr) for L in lists}
+        decoders = {L: SCLDecoder(code, L) for L in lists}
+        tasks = {L: lambda d=decoder, llr=llr: d.decode(llr) for L, decoder in decoders.items()}
         table[n] = {L: 1e6 * t / frames for L, t in best_times(tasks, 5).items()}
     for L in lists:
         times = [table[n][L] for n in lengths]
