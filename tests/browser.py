@@ -47,8 +47,9 @@ class Browser:
         self.process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        self.socket = None
+        self.socket = self.session = None
         self.count = 0
+        self.complaints, self.requests, self.loaded = [], [], False
         try:
             self.socket = websocket.create_connection(
                 self._address(), timeout=PATIENCE, suppress_origin=True
@@ -61,8 +62,6 @@ class Browser:
         except BaseException:
             self.close()
             raise
-
-    session = None
 
     def _address(self):
         """Where it listens: it writes that into its profile."""
@@ -119,18 +118,11 @@ class Browser:
         elif name == "Log.entryAdded" and event["entry"]["level"] in ("error", "warning"):
             self.complaints.append(f"log: {event['entry']['text']}")
 
-    loaded = False
-
     def open(self, url, width=1280, height=900):
         """Load a page in a window of this size, and wait until its mathematics is typeset."""
+        self.send("Page.navigate", url="about:blank")  # what the page before still did is its own
+        self.resize(width, height)
         self.complaints, self.requests, self.loaded = [], [], False
-        self.send(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=width < 500,
-        )
         self.send("Page.navigate", url=url)
         deadline = time.monotonic() + PATIENCE
         while not self.loaded:
@@ -139,6 +131,13 @@ class Browser:
             self.run("1")
             time.sleep(0.01)
         self.run("window.MathJax?.startup?.promise?.then(() => 1)")
+
+    def resize(self, width, height):
+        """Give the window another size, in pixels."""
+        size = {"width": width, "height": height}
+        self.send(
+            "Emulation.setDeviceMetricsOverride", **size, deviceScaleFactor=1, mobile=width < 500
+        )
 
     def run(self, script):
         """The value of a JavaScript expression, waited for if it is a promise."""
@@ -158,10 +157,11 @@ class Browser:
             time.sleep(0.02)
         return value
 
-    def press(self, key, code=0):
+    def press(self, key, code, control=False):
         """Press a key on the keyboard, such as "ArrowRight", whose key code is 39, or "Tab", 9."""
-        key = {"key": key, "code": key, "windowsVirtualKeyCode": code}
-        self.send("Input.dispatchKeyEvent", type="keyDown", **key)
+        key = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 2 * control}
+        text = {"text": "\r"} if key["key"] == "Enter" else {}
+        self.send("Input.dispatchKeyEvent", type="keyDown", **key, **text)
         self.send("Input.dispatchKeyEvent", type="keyUp", **key)
 
     def screenshot(self, path, whole=False):

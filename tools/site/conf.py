@@ -1,11 +1,11 @@
-"""How Sphinx makes the site. `build.py` beside it gathers the pages and starts it."""
+"""How Sphinx makes the site. `make_site.py` beside it gathers the pages and starts it."""
 
 import importlib
 import types
 from importlib.metadata import files
 
 import ldpcash
-from build import modules
+from make_site import modules
 
 project = "ldpcash"
 version = release = ldpcash.__version__
@@ -48,6 +48,7 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_copy_source = False
+html_domain_indices = False  # the reference is in the sidebar
 
 # MathJax in one file, from its package: pages fetch nothing from elsewhere.
 (_mathjax,) = (file for file in files("sphinx-mathjax-offline") if file.name == "tex-svg-full.js")
@@ -64,18 +65,13 @@ def before_napoleon(app, what, name, thing, options, lines):
 
 def after_napoleon(app, what, name, thing, options, lines):
     lines[:] = _kept.pop(name, lines)
+    if lines and lines[0].startswith("Alias for field number"):  # of a named tuple
+        lines.clear()
 
 
 _kept = {}
 
 
-def skip(app, what, name, thing, skip, options):
-    """Leave out fields of named tuples that nothing is said of."""
-    return skip or str(getattr(thing, "__doc__", "")).startswith("Alias for field number") or None
-
-
-
 def setup(app):
     app.connect("autodoc-process-docstring", before_napoleon, priority=400)
     app.connect("autodoc-process-docstring", after_napoleon, priority=600)
-    app.connect("autodoc-skip-member", skip)

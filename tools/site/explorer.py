@@ -5,8 +5,8 @@ a script for the page, with the intervals worked out, so that the page needs no 
 
     stops of the sliders -> points -> `sweep` -> counts, explorer.json -> counts and intervals
 
-A curve is one protocol, code, N and f over all epsilons. Its points are simulated to the end only
-as far as block errors are seen; beyond, where BLER is lower still, a few trials tell the frequency
+A curve is one protocol, code, N and f over all epsilons. Its points are simulated at length up to
+the first without a block error; beyond, where BLER is lower still, a few trials tell the frequency
 error. Codes that turn out the same under two rules are simulated once.
 """
 
@@ -28,8 +28,7 @@ LENGTHS = [64, 128, 256]
 
 MIN_ERRORS = 100  # a point is done when it has seen as many,
 MANY_TRIALS = 100_000  # or after as many trials,
-FEW_TRIALS = 2048  # or after as few, if the epsilon before it has seen fewer than
-RARE = 10  # errors
+FEW_TRIALS = 2048  # or after as few, if the epsilon before it has seen no error
 OFF_UNIT = 1e-5  # of the stored frequency errors
 
 
@@ -74,9 +73,9 @@ def simulate(curves, epsilons=EPSILONS, seed=SEED):
     """One list of rows, in the order of ``epsilons``, for each (protocol, code, N, f)."""
     rows = [[] for _ in curves]
     for epsilon in epsilons:
-        rare = [bool(done) and done[-1].errors < RARE for done in rows]
+        beyond = [bool(done) and done[-1].errors == 0 for done in rows]
         for few, trials in ((False, MANY_TRIALS), (True, FEW_TRIALS)):
-            mine = [i for i in range(len(curves)) if rare[i] is few]
+            mine = [i for i in range(len(curves)) if beyond[i] is few]
             points = [point(*curves[i], epsilon) for i in mine]
             found = sweep(points, seed, min_errors=MIN_ERRORS, max_trials=trials)
             for i, row in zip(mine, found, strict=True):

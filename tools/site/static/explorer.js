@@ -16,7 +16,8 @@
   // Numbers as a reader wants them.
   const rate = (p) => (p >= 0.001 || p === 0 ? String(Number(p.toPrecision(3))) : p.toExponential(1));
   const count = (n) => n.toLocaleString("en");
-  const size = (x) => x.toPrecision(3);
+  const size = (x) => String(Number(x.toPrecision(3)));
+  const spread = (x) => String(Number(x.toPrecision(2)));
 
   function chosen() {
     const setting = { protocol: at("protocol").value, rule: at("rule").value };
@@ -76,12 +77,12 @@
   function showResult(s, curve) {
     const i = s.epsilonIndex;
     const lines = [
-      ["Setting", `${s.protocol}, ε = ${s.epsilon}, f = ${s.frequency}, N = ${count(s.clients)}`],
+      ["Setting", `${s.protocol}, ε\u00a0=\u00a0${s.epsilon}, f\u00a0=\u00a0${s.frequency}, N\u00a0=\u00a0${count(s.clients)}`],
       ["Code", codeText(s)],
       ["BLER", blerText(curve, i)],
       [
         "Frequency error",
-        `${size(curve.off[i])} ± ${rate(curve.off_se[i])} (mean and its standard error; the true frequency is ${s.frequency})`,
+        `${size(curve.off[i])} ± ${spread(curve.off_se[i])} (mean and its standard error; the true frequency is ${s.frequency})`,
       ],
       ["Privacy", noiseText(s)],
     ];
@@ -115,7 +116,7 @@
   }
 
   function panel(svg, box, title, series, i) {
-    const values = series.flatMap((one) => [...one.y, ...one.low, ...one.high]).filter((v) => v > 0);
+    const values = series.flatMap((one) => [...one.y, ...one.high]).filter((v) => v > 0);
     const bottom = Math.floor(Math.log10(Math.min(...values)));
     const top = Math.max(bottom + 1, Math.ceil(Math.log10(Math.max(...values))));
     const last = data.epsilons[data.epsilons.length - 1];
@@ -145,7 +146,7 @@
       one.y.forEach((v, j) => {
         const across = x(data.epsilons[j]);
         if (v > 0) {
-          group.append(element("path", { d: `M${across},${y(one.low[j])}V${y(one.high[j])}`, class: "bar" }));
+          group.append(element("path", { d: `M${across},${y(Math.max(one.low[j], 10 ** bottom))}V${y(one.high[j])}`, class: "bar" }));
           group.append(marker(one.chosen ? "circle" : "square", across, y(v), one.chosen));
         } else group.append(marker("triangle", across, y(one.high[j]), false));
       });
@@ -162,7 +163,7 @@
     const beside = width >= 640;
     const panelWidth = (beside ? width / 2 : width) - 60;
     const panelHeight = Math.min(260, Math.max(190, panelWidth * 0.6));
-    const height = 90 + (beside ? panelHeight : 2 * panelHeight + 70);
+    const height = 104 + (beside ? panelHeight : 2 * panelHeight + 70);
     const svg = element("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" });
     const other = data.protocols.filter((p) => p !== s.protocol);
     const label =
@@ -193,9 +194,9 @@
       (c) => c.off.map((v, j) => v + 1.96 * c.off_se[j]),
     );
     const box = { left: 44, top: 56, width: panelWidth, height: panelHeight };
-    panel(svg, box, "BLER", bler, s.epsilonIndex);
+    panel(svg, box, "BLER: share of items decoded wrongly", bler, s.epsilonIndex);
     const second = beside ? { ...box, left: box.left + width / 2 } : { ...box, top: box.top + panelHeight + 70 };
-    panel(svg, second, "Frequency error", off, s.epsilonIndex);
+    panel(svg, second, "Frequency error: mean of |f̂ − f|", off, s.epsilonIndex);
     for (const one of beside ? [box, second] : [second])
       svg.append(
         element(
@@ -223,7 +224,7 @@
     data.epsilons.forEach((epsilon, j) => {
       const cells = data.protocols.flatMap((p) => [
         blerText(curves[p], j).split(" (")[0],
-        `${size(curves[p].off[j])} ± ${rate(curves[p].off_se[j])}`,
+        `${size(curves[p].off[j])} ± ${spread(curves[p].off_se[j])}`,
       ]);
       table.append(row("td", [epsilon, ...cells]));
     });

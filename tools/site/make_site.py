@@ -29,6 +29,7 @@ ROOT = HERE.parents[1]
 SOURCE = ROOT / "build" / "site-source"
 SITE = ROOT / "build" / "site"
 
+DISPLAYED = re.compile(r"^(\$\$.+?\$\$)", re.DOTALL | re.MULTILINE)
 WAYS_IN = """\
 - [**The course**](notebooks/00_index.ipynb): notebooks that explain, predict, compute and check.
 - [**The explorer**](explorer.md): choose a setting and see how often each protocol fails.
@@ -78,7 +79,8 @@ def gather():
     (SOURCE / "index.md").write_text(front_page((ROOT / "README.md").read_text()))
     shutil.copytree(ROOT / "figures", SOURCE / "figures")
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        nbformat.write(described(nbformat.read(path, as_version=4)), SOURCE / "notebooks" / path.name)
+        notebook = prepared(nbformat.read(path, as_version=4))
+        nbformat.write(notebook, SOURCE / "notebooks" / path.name)
     for name in modules():
         (SOURCE / "reference" / f"{name}.rst").write_text(reference(name))
     for name in ("conf.py", "explorer.md", "explorer.html"):
@@ -93,11 +95,16 @@ def front_page(readme):
     return f"{introduction}\n{WAYS_IN}{section}{rest}\n{CONTENTS}"
 
 
-def described(notebook):
-    """A notebook whose figures are described, to those who cannot see them, by their claims."""
+def prepared(notebook):
+    """A notebook as the site needs it.
+
+    Displayed formulas become paragraphs: a line in them may look like an item of a list. Figures
+    are described by their claims, to those who cannot see them.
+    """
     for cell in notebook.cells:
-        claim = figure_claim(cell.source) if cell.cell_type == "code" else None
-        if claim is not None:
+        if cell.cell_type == "markdown":
+            cell.source = DISPLAYED.sub(r"\n\n\1\n\n", cell.source)
+        elif (claim := figure_claim(cell.source)) is not None:
             cell.metadata["mystnb"] = {"image": {"alt": claim}}
     return notebook
 
