@@ -91,13 +91,18 @@ class Browser:
         if self.session:
             message["sessionId"] = self.session
         self.socket.send(json.dumps(message))
-        while True:
-            answer = json.loads(self.socket.recv())
-            if answer.get("id") == self.count:
-                if "error" in answer:
-                    raise RuntimeError(f"{method}: {answer['error']['message']}")
-                return answer["result"]
-            self._event(answer.get("method"), answer.get("params", {}))
+        while (answer := self._receive()).get("id") != self.count:
+            pass
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']['message']}")
+        return answer["result"]
+
+    def _receive(self):
+        """The next message; if it is an event, take note of it."""
+        message = json.loads(self.socket.recv())
+        if "method" in message:
+            self._event(message["method"], message["params"])
+        return message
 
     def _event(self, name, event):
         if name == "Page.loadEventFired":
@@ -120,17 +125,19 @@ class Browser:
 
     def open(self, url, width=1280, height=900):
         """Load a page in a window of this size, and wait until its mathematics is typeset."""
+        self.loaded = False
         self.send("Page.navigate", url="about:blank")  # what the page before still did is its own
+        self.wait_for_page()
         self.resize(width, height)
         self.complaints, self.requests, self.loaded = [], [], False
         self.send("Page.navigate", url=url)
-        deadline = time.monotonic() + PATIENCE
-        while not self.loaded:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{url} was not loaded within {PATIENCE} seconds")
-            self.run("1")
-            time.sleep(0.01)
+        self.wait_for_page()
         self.run("window.MathJax?.startup?.promise?.then(() => 1)")
+
+    def wait_for_page(self):
+        """Wait until a page is loaded. Scripts that are run before that may never be answered."""
+        while not self.loaded:
+            self._receive()
 
     def resize(self, width, height):
         """Give the window another size, in pixels."""

@@ -167,8 +167,10 @@ class TestInABrowser:
         browser.press("k", 75, control=True)
         browser.wait_for("document.activeElement.matches('input[type=search]')")
         browser.send("Input.insertText", text="biorthogonal")
+        browser.loaded = False
         browser.press("Enter", 13)
-        browser.wait_for("location.pathname.endsWith('/search.html')")
+        browser.wait_for_page()
+        assert browser.run("location.pathname") == "/search.html"
         browser.wait_for("document.querySelectorAll('#search-results li').length")
 
     def test_pages_work_from_the_folder_itself(self, browser, site):
