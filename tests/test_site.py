@@ -111,7 +111,7 @@ BAD_FORMULAS = """[...document.querySelectorAll("article .math")].filter((formul
 }).map((formula) => formula.textContent)"""
 BAD_PICTURES = """[...document.querySelectorAll("article img")].filter((image) => {
   const box = image.getBoundingClientRect();
-  return !image.naturalWidth || box.width < 100 || box.height < 50 || box.right > innerWidth;
+  return !image.naturalWidth || box.width < 100 || box.height < 50;
 }).map((image) => image.src)"""
 TOO_WIDE = "document.documentElement.scrollWidth > innerWidth"
 

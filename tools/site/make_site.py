@@ -91,19 +91,27 @@ def gather():
 
 def front_page(readme):
     """The README, with the ways into the site after its introduction."""
-    introduction, section, rest = readme.partition("\n## ")
+    introduction, section, rest = with_links(readme, "notebooks/").partition("\n## ")
     return f"{introduction}\n{WAYS_IN}{section}{rest}\n{CONTENTS}"
+
+
+def with_links(text, folder=""):
+    """Markdown in which the name of each notebook, such as `01_polar_codes`, is a link to it."""
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        name = f"`{path.stem}`"
+        text = re.sub(rf"(?<!\[){name}", f"[{name}]({folder}{path.name})", text)
+    return text
 
 
 def prepared(notebook):
     """A notebook as the site needs it.
 
-    Displayed formulas become paragraphs: a line in them may look like an item of a list. Figures
-    are described by their claims, to those who cannot see them.
+    Notebooks it names become links. Displayed formulas become paragraphs: a line in them may look
+    like an item of a list. Figures are described, to those who cannot see them, by their claims.
     """
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = DISPLAYED.sub(r"\n\n\1\n\n", cell.source)
+            cell.source = DISPLAYED.sub(r"\n\n\1\n\n", with_links(cell.source))
         elif (claim := figure_claim(cell.source)) is not None:
             cell.metadata["mystnb"] = {"image": {"alt": claim}}
     return notebook
@@ -127,11 +135,15 @@ def modules():
 
 
 def reference(name):
-    """The page of a module. The package itself lists what it exports, where that is at home."""
-    lines = [name, "=" * len(name), "", f".. automodule:: {name}", ""]
-    for export in getattr(importlib.import_module(name), "__all__", []):
-        thing = getattr(importlib.import_module(name), export)
-        lines.append(f"- :py:obj:`~{thing.__module__}.{thing.__qualname__}`")
+    """The page of a module. A package only lists what it exports: that is at home elsewhere."""
+    module = importlib.import_module(name)
+    lines = [name, "=" * len(name), "", f".. automodule:: {name}"]
+    if hasattr(module, "__path__"):
+        lines += ["   :no-members:", ""]
+        for export in getattr(module, "__all__", []):
+            thing = getattr(module, export)
+            first = thing.__doc__.partition("\n")[0]
+            lines.append(f"- :py:obj:`~{thing.__module__}.{thing.__qualname__}`: {first}")
     return "\n".join(lines) + "\n"
 
 
