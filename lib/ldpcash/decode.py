@@ -12,12 +12,12 @@ is path p of frame t, so lanes are long, contiguous, and every step is one NumPy
 of all frames. A node hands back its decided bits, each lane's score, and for each lane the lane it
 came from, so that arrays higher up are rearranged once, when they are next needed.
 
-Scores. With a path metric M, the sum of ``|LLR|`` over bits where path and LLR disagree, the score
+Scores. With a path metric M, the sum of |LLR| over the bits where path and LLR disagree, the score
 is -2 M up to a constant common to all paths. Undecided bits are free to agree, so at a node whose
 lanes hold LLRs r the score is ``base + sum |r|``, where ``base`` depends on decided bits alone. A
 child that is frozen or a repetition therefore needs no LLRs of its own: deciding it turns the
 parent's halves a, b into b + a or b - a, and the sum of absolute values tells the new score. With
-``exact=True`` the same holds with 2 log cosh(r / 2) in place of ``|r|``.
+``exact=True`` the same holds with 2 log cosh(r / 2) in place of |r|.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class SCLDecoder:
         """All surviving paths, best first, no two alike.
 
         Returns bits ``(..., L, k)`` and metrics ``(..., L)``, with L the list size, or 2**k where
-        that is less. A metric is the sum of ``|LLR|`` over the bits that disagree with its sign;
+        that is less. A metric is the sum of |LLR| over the bits that disagree with the LLR's sign;
         with ``exact=True``, -log of the codeword's probability. Smaller is better.
 
         >>> code = PolarCode(2, [0, 1])

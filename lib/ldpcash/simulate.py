@@ -205,7 +205,7 @@ class Row:
     rate: float  #: the block error rate, errors / trials
     low: float  #: its 95 % interval, see `binomial_interval`
     high: float
-    frequency_error: float  #: mean of ``|estimated - true|`` over all trials
+    frequency_error: float  #: mean of |estimated - true frequency| over all trials
     frequency_error_se: float  #: its standard error
     frequency_error_correct: float  #: over correctly decoded trials alone; NaN if there is none
     frequency_error_correct_se: float

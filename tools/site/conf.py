@@ -4,6 +4,8 @@ import importlib
 import types
 from importlib.metadata import files
 
+from docutils.parsers.rst.states import Inliner
+
 import ldpcash
 from make_site import modules
 
@@ -55,6 +57,14 @@ html_domain_indices = False  # the reference is in the sidebar
 html_static_path.append(str(_mathjax.locate()))
 mathjax_path = _mathjax.name
 mathjax3_config = {"options": {"enableMenu": False}}  # its entries would load further files
+
+
+def bar(inliner, match, line):
+    """Take a bar in a docstring as it is: ``|x|`` is an absolute value there, no substitution."""
+    return match.string[: match.end()], [], match.string[match.end() :], []
+
+
+Inliner.dispatch["|"] = bar
 
 
 def before_napoleon(app, what, name, thing, options, lines):
