@@ -114,7 +114,8 @@ def expected_bler(curve, i):
 
 def shown(browser):
     """What the explorer says, as numbers."""
-    text = browser.run("document.getElementById('explorer-result').innerText").replace("\xa0", " ")
+    text = browser.run("document.getElementById('explorer-result').innerText")
+    text = text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NON-BREAKING HYPHEN}", "-")
     number = r"(\d[\d.]*(?:e-?\d+)?)"
     bler = re.search(rf"BLER: below {number}", text) or re.search(
         rf"BLER: {number} .*interval {number} to {number}\)", text
@@ -225,7 +226,9 @@ class TestExplorer:
         pictures = [name for role, name in nodes if role in ("image", "img")]
         assert any("Cash, filled circles, is chosen" in picture for picture in pictures)
         cells = [name for role, name in nodes if role in ("cell", "gridcell")]
-        assert len(cells) == 5 * len(explorer.EPSILONS)
+        assert len(cells) == 4 * len(explorer.EPSILONS)
+        heads = [name for role, name in nodes if role == "rowheader"]
+        assert [float(name) for name in heads] == explorer.EPSILONS
 
     @pytest.mark.parametrize("scheme", ["light", "dark"])
     def test_is_readable_in_light_and_dark(self, open_explorer, scheme):

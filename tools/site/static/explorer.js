@@ -14,10 +14,11 @@
   const start = { epsilon: 1.5, frequency: 0.6, clients: 1000, length: 64 };
 
   // Numbers as a reader wants them.
-  const rate = (p) => (p >= 0.001 || p === 0 ? String(Number(p.toPrecision(3))) : p.toExponential(1));
   const count = (n) => n.toLocaleString("en");
   const size = (x) => String(Number(x.toPrecision(3)));
   const spread = (x) => String(Number(x.toPrecision(2)));
+  const small = (p) => p.toExponential(1).replace("-", "\u2011"); // a hyphen that stays in its line
+  const rate = (p) => (p >= 0.001 || p === 0 ? size(p) : small(p));
 
   function chosen() {
     const setting = { protocol: at("protocol").value, rule: at("rule").value };
@@ -37,7 +38,7 @@
     return data.curves[place * data.frequencies.length + s.frequencyIndex];
   }
 
-  // Where no error was seen: the lowest upper end up to this epsilon, since BLER falls with epsilon.
+  // Where no error was seen: where the upper end is lowest, here or before, as BLER falls.
   function bound(curve, i) {
     let best = i;
     for (let j = i; j >= 0 && curve.errors[j] === 0; j--)
@@ -46,10 +47,11 @@
   }
 
   function blerText(curve, i) {
-    if (curve.errors[i] > 0)
+    const [errors, trials] = [curve.errors[i], curve.trials[i]];
+    if (errors > 0)
       return (
-        `${rate(curve.errors[i] / curve.trials[i])} (${count(curve.errors[i])} of ` +
-        `${count(curve.trials[i])} items decoded wrongly; 95 % interval ${rate(curve.low[i])} to ${rate(curve.high[i])})`
+        `${rate(errors / trials)} (${count(errors)} of ${count(trials)} items decoded wrongly; ` +
+        `95 % interval ${rate(curve.low[i])} to ${rate(curve.high[i])})`
       );
     const j = bound(curve, i);
     const where = j === i ? "" : ` already at ε = ${data.epsilons[j]}`;
@@ -59,13 +61,12 @@
   function noiseText(s) {
     if (s.protocol === "Cash")
       return (
-        `each client adds noise of standard deviation σ = ${size(s.code.sigma[s.epsilonIndex])} to each of ` +
-        `${s.length} coordinates of ±${size(1 / Math.sqrt(s.length))}; the sensitivity is ${size(s.code.sensitivity)}`
+        "each client adds noise of standard deviation " +
+        `σ = ${size(s.code.sigma[s.epsilonIndex])} to each of ${s.length} coordinates of ` +
+        `±${size(1 / Math.sqrt(s.length))}; the sensitivity is ${size(s.code.sensitivity)}`
       );
-    return (
-      `each client sends one of ${s.length} signs, and the true one with probability ` +
-      size(1 / (1 + Math.exp(-s.epsilon)))
-    );
+    const truth = 1 / (1 + Math.exp(-s.epsilon));
+    return `each client sends one of ${s.length} signs, the true one with probability ${size(truth)}`;
   }
 
   function codeText(s) {
@@ -76,14 +77,14 @@
 
   function showResult(s, curve) {
     const i = s.epsilonIndex;
+    const values = { ε: s.epsilon, f: s.frequency, N: count(s.clients) };
+    const setting = Object.entries(values).map(([name, value]) => `${name}\u00a0=\u00a0${value}`);
+    const off = `${size(curve.off[i])} ± ${spread(curve.off_se[i])}`;
     const lines = [
-      ["Setting", `${s.protocol}, ε\u00a0=\u00a0${s.epsilon}, f\u00a0=\u00a0${s.frequency}, N\u00a0=\u00a0${count(s.clients)}`],
+      ["Setting", [s.protocol, ...setting].join(", ")],
       ["Code", codeText(s)],
       ["BLER", blerText(curve, i)],
-      [
-        "Frequency error",
-        `${size(curve.off[i])} ± ${spread(curve.off_se[i])} (mean and its standard error; the true frequency is ${s.frequency})`,
-      ],
+      ["Frequency error", `${off} (mean and standard error; the true frequency is ${s.frequency})`],
       ["Privacy", noiseText(s)],
     ];
     at("result").replaceChildren(
@@ -128,14 +129,14 @@
       const height = y(10 ** power);
       svg.append(element("path", { d: `M${box.left},${height}h${box.width}`, class: "grid" }));
       const label = element("text", { x: box.left - 6, y: height + 4, "text-anchor": "end" });
-      label.append("10", element("tspan", { dy: -5, class: "power" }, String(power).replace("-", "−")));
+      const exponent = String(power).replace("-", "−");
+      label.append("10", element("tspan", { dy: -5, class: "power" }, exponent));
       svg.append(label);
     }
     for (let epsilon = 0; epsilon <= last; epsilon++) {
       svg.append(element("path", { d: `M${x(epsilon)},${box.top}v${box.height}`, class: "grid" }));
-      svg.append(
-        element("text", { x: x(epsilon), y: box.top + box.height + 16, "text-anchor": "middle" }, epsilon),
-      );
+      const below = { x: x(epsilon), y: box.top + box.height + 16, "text-anchor": "middle" };
+      svg.append(element("text", below, epsilon));
     }
     const here = x(data.epsilons[i]);
     svg.append(element("path", { d: `M${here},${box.top}v${box.height}`, class: "guide" }));
@@ -146,7 +147,9 @@
       one.y.forEach((v, j) => {
         const across = x(data.epsilons[j]);
         if (v > 0) {
-          group.append(element("path", { d: `M${across},${y(Math.max(one.low[j], 10 ** bottom))}V${y(one.high[j])}`, class: "bar" }));
+          const low = Math.max(one.low[j], 10 ** bottom);
+          const interval = `M${across},${y(low)}V${y(one.high[j])}`;
+          group.append(element("path", { d: interval, class: "bar" }));
           group.append(marker(one.chosen ? "circle" : "square", across, y(v), one.chosen));
         } else group.append(marker("triangle", across, y(one.high[j]), false));
       });
@@ -173,16 +176,22 @@
 
     let across = 10;
     for (const protocol of [s.protocol, ...other]) {
-      const group = element("g", { class: protocol === s.protocol ? "chosen" : "other" });
+      const isChosen = protocol === s.protocol;
+      const group = element("g", { class: isChosen ? "chosen" : "other" });
       group.append(element("path", { d: `M${across},14h28`, class: "sample" }));
-      group.append(marker(protocol === s.protocol ? "circle" : "square", across + 14, 14, protocol === s.protocol));
-      const words = protocol === s.protocol ? `${protocol}, chosen` : protocol;
+      group.append(marker(isChosen ? "circle" : "square", across + 14, 14, isChosen));
+      const words = isChosen ? `${protocol}, chosen` : protocol;
       svg.append(group, element("text", { x: across + 34, y: 18 }, words));
       across += 140;
     }
 
     const series = (y, low, high) =>
-      data.protocols.map((p) => ({ chosen: p === s.protocol, y: y(curves[p]), low: low(curves[p]), high: high(curves[p]) }));
+      data.protocols.map((p) => ({
+        chosen: p === s.protocol,
+        y: y(curves[p]),
+        low: low(curves[p]),
+        high: high(curves[p]),
+      }));
     const bler = series(
       (c) => c.errors.map((e, j) => e / c.trials[j]),
       (c) => c.low,
@@ -195,7 +204,9 @@
     );
     const box = { left: 44, top: 56, width: panelWidth, height: panelHeight };
     panel(svg, box, "BLER: share of items decoded wrongly", bler, s.epsilonIndex);
-    const second = beside ? { ...box, left: box.left + width / 2 } : { ...box, top: box.top + panelHeight + 70 };
+    const second = { ...box };
+    if (beside) second.left += width / 2;
+    else second.top += panelHeight + 70;
     panel(svg, second, "Frequency error: mean of |f̂ − f|", off, s.epsilonIndex);
     for (const one of beside ? [box, second] : [second])
       svg.append(
@@ -209,24 +220,29 @@
   }
 
   function showTable(s, curves) {
-    const row = (tag, cells) => {
-      const line = document.createElement("tr");
-      for (const cell of cells) line.append(Object.assign(document.createElement(tag), { textContent: cell }));
+    const made = (tag, properties) => Object.assign(document.createElement(tag), properties);
+    const head = (text, scope) => made("th", { textContent: text, scope });
+    const row = (...cells) => {
+      const line = made("tr");
+      line.append(...cells);
       return line;
     };
-    const table = document.createElement("table");
+    const table = made("table");
+    const names = ["ε", ...data.protocols.flatMap((p) => [`${p} BLER`, `${p} frequency error`])];
     table.append(
-      Object.assign(document.createElement("caption"), {
+      made("caption", {
         textContent: `f = ${s.frequency}, N = ${count(s.clients)}, code ${codeText(s)}`,
       }),
-      row("th", ["ε", ...data.protocols.flatMap((p) => [`${p} BLER`, `${p} frequency error`])]),
+      row(...names.map((name) => head(name, "col"))),
     );
     data.epsilons.forEach((epsilon, j) => {
       const cells = data.protocols.flatMap((p) => [
         blerText(curves[p], j).split(" (")[0],
         `${size(curves[p].off[j])} ± ${spread(curves[p].off_se[j])}`,
       ]);
-      table.append(row("td", [epsilon, ...cells]));
+      table.append(
+        row(head(epsilon, "row"), ...cells.map((text) => made("td", { textContent: text }))),
+      );
     });
     at("table").replaceChildren(table);
   }
