@@ -16,7 +16,8 @@ PHONE = 375  # pixels
 def module_names():
     package = ROOT / "lib"
     parts = [path.relative_to(package).with_suffix("").parts for path in package.rglob("*.py")]
-    return {".".join(part for part in name if part != "__init__") for name in parts}
+    names = {".".join(part for part in name if part != "__init__") for name in parts}
+    return {name for name in names if "._" not in name}
 
 
 class Page(HTMLParser):

@@ -65,8 +65,9 @@ def main():
     for folder in (SOURCE, SITE):
         shutil.rmtree(folder, ignore_errors=True)
     gather()
-    quiet = ["--quiet", "--fail-on-warning", "--keep-going", "--jobs", "auto"]
-    failed = sphinx([*quiet, "--fresh-env", str(SOURCE), str(SITE)])
+    options = ["--quiet", "--fail-on-warning", "--keep-going", "--jobs", "auto"]
+    options += ["--doctree-dir", str(SOURCE / "doctrees")]
+    failed = sphinx([*options, str(SOURCE), str(SITE)])
     if not failed:
         print(f"the site is in {SITE.relative_to(ROOT)}: open {SITE.relative_to(ROOT)}/index.html")
     return failed
@@ -140,10 +141,11 @@ def reference(name):
     lines = [name, "=" * len(name), "", f".. automodule:: {name}"]
     if hasattr(module, "__path__"):
         lines += ["   :no-members:", ""]
-        for export in getattr(module, "__all__", []):
-            thing = getattr(module, export)
-            first = thing.__doc__.partition("\n")[0]
-            lines.append(f"- :py:obj:`~{thing.__module__}.{thing.__qualname__}`: {first}")
+        exports = [getattr(module, export) for export in getattr(module, "__all__", [])]
+        for thing in exports:
+            if callable(thing):  # constants are shown nowhere
+                home = f"{thing.__module__}.{thing.__qualname__}"
+                lines.append(f"- :py:obj:`~{home}`: {thing.__doc__.splitlines()[0]}")
     return "\n".join(lines) + "\n"
 
 
