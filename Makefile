@@ -17,7 +17,7 @@ export IPYTHONDIR := $(CURDIR)/tools/ipython
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env figures smoke test verify lab bench refresh lock clean distclean
+.PHONY: help env figures smoke test verify site explorer lab bench refresh lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,12 @@ smoke: .venv/ready ## run every notebook with tiny parameters, and leave figures
 
 verify: .venv/ready ## rebuild every figure in a scratch folder and compare with figures/
 	$(BIN)/python tools/verify.py
+
+site: .venv/ready ## make a web site of the notebooks and the library, to be read offline
+	$(BIN)/python tools/site/make_site.py
+
+explorer: .venv/ready ## simulate again what the site's explorer shows
+	$(BIN)/python tools/site/explorer.py
 
 test: export LDPCASH_FIGURES := $(CURDIR)/build/test-figures
 test: .venv/ready ## lint, types, unit tests with coverage, and nbval over every notebook

@@ -41,8 +41,8 @@ Decoder = SCLDecoder | MLDecoder
 class Estimate(NamedTuple):
     """A succinct histogram of one item."""
 
-    bits: Bits  # (..., k): the decoded item
-    frequency: Reals  # (...): the estimated fraction of clients that hold it
+    bits: Bits  #: (..., k): the decoded item
+    frequency: Reals  #: (...): the estimated fraction of clients that hold it
 
 
 class ReportSum:

@@ -223,12 +223,12 @@ class Row:
     point: Point
     trials: int
     errors: int
-    rate: float  # the block error rate, errors / trials
-    low: float  # its 95 % interval, see `binomial_interval`
+    rate: float  #: the block error rate, errors / trials
+    low: float  #: its 95 % interval, see `binomial_interval`
     high: float
-    frequency_error: float  # mean of |estimated - true frequency| over all trials
-    frequency_error_se: float  # its standard error
-    frequency_error_correct: float  # over correctly decoded trials alone; NaN if there is none
+    frequency_error: float  #: mean of |estimated - true frequency| over all trials
+    frequency_error_se: float  #: its standard error
+    frequency_error_correct: float  #: over correctly decoded trials alone; NaN if there is none
     frequency_error_correct_se: float
 
     @classmethod

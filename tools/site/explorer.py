@@ -1,0 +1,147 @@
+"""The explorer's numbers: both protocols, simulated wherever its sliders can stand.
+
+`make explorer` simulates and writes explorer.json, which is committed. `make site` turns that into
+a script for the page, with the intervals worked out, so that the page needs no server::
+
+    stops of the sliders -> points -> `sweep` -> counts, explorer.json -> counts and intervals
+
+A curve is one protocol, code, N and f over all epsilons. Its points are simulated at length up to
+the first without a block error; beyond, where BLER is lower still, a few trials tell the frequency
+error. Codes that turn out the same under two rules are simulated once.
+"""
+
+import json
+from itertools import product
+from pathlib import Path
+
+from ldpcash import Point, PolarCode, gaussian_sigma, sweep
+from ldpcash.simulate import PROTOCOLS, binomial_interval
+
+FILE = Path(__file__).with_name("explorer.json")
+SEED = 2026
+K = 8  # bits of an item
+DELTA = 1e-4
+EPSILONS = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0]
+FREQUENCIES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+CLIENTS = [200, 500, 1000, 2000, 5000]
+LENGTHS = [64, 128, 256]
+
+MIN_ERRORS = 100  # a point is done when it has seen as many,
+MANY_TRIALS = 100_000  # or after as many trials,
+FEW_TRIALS = 2048  # or after as few, if the epsilon before it has seen no error
+OFF_UNIT = 1e-5  # of the stored frequency errors
+
+
+def last_frozen(n, k):
+    """The paper's Remark 1: without index n - 1 the sensitivity is below 2."""
+    return PolarCode(n, PolarCode.construct(n, k + 1, "rm").info[:-1])
+
+
+RULES = {
+    "pw": ("polarization weight", lambda n, k: PolarCode.construct(n, k, "pw")),
+    "ga": ("Gaussian approximation", lambda n, k: PolarCode.construct(n, k, "ga")),
+    "light": ("Reed-Muller rule, last index frozen", last_frozen),
+}
+
+
+def codes():
+    """The codes that can be chosen, by length and rule."""
+    return {(n, rule): RULES[rule][1](n, K) for n in LENGTHS for rule in RULES}
+
+
+def distinct_codes():
+    """The same without repetitions, by their information sets, which say it all."""
+    return list(dict.fromkeys((code.n, tuple(code.info.tolist())) for code in codes().values()))
+
+
+def point(protocol, code, clients, frequency, epsilon):
+    n, info = code
+    delta = DELTA if protocol == "Cash" else None
+    return Point(
+        protocol=protocol,
+        epsilon=epsilon,
+        frequency=frequency,
+        clients=clients,
+        n=n,
+        k=K,
+        info=info,
+        delta=delta,
+    )
+
+
+def simulate(curves, epsilons=EPSILONS, seed=SEED):
+    """One list of rows, in the order of ``epsilons``, for each (protocol, code, N, f)."""
+    rows = [[] for _ in curves]
+    for epsilon in epsilons:
+        beyond = [bool(done) and done[-1].errors == 0 for done in rows]
+        for few, trials in ((False, MANY_TRIALS), (True, FEW_TRIALS)):
+            mine = [i for i in range(len(curves)) if beyond[i] is few]
+            points = [point(*curves[i], epsilon) for i in mine]
+            found = sweep(points, seed, min_errors=MIN_ERRORS, max_trials=trials)
+            for i, row in zip(mine, found, strict=True):
+                rows[i].append(row)
+    return rows
+
+
+def all_curves():
+    return list(product(PROTOCOLS, distinct_codes(), CLIENTS, FREQUENCIES))
+
+
+def table():
+    """All that explorer.json holds: where the sliders stand, and the counts of each curve."""
+    distinct = distinct_codes()
+    return {
+        "k": K,
+        "delta": DELTA,
+        "protocols": list(PROTOCOLS),
+        "epsilons": EPSILONS,
+        "frequencies": FREQUENCIES,
+        "clients": CLIENTS,
+        "lengths": LENGTHS,
+        "rules": {rule: words for rule, (words, _) in RULES.items()},
+        "codes": [
+            {"n": n, "rule": rule, "code": distinct.index((n, tuple(code.info.tolist())))}
+            for (n, rule), code in codes().items()
+        ],
+        "curves": [
+            {
+                "errors": [row.errors for row in rows],
+                "trials": [row.trials for row in rows],
+                "off": [round(row.frequency_error / OFF_UNIT) for row in rows],
+                "off_se": [round(row.frequency_error_se / OFF_UNIT) for row in rows],
+            }
+            for rows in simulate(all_curves())
+        ],
+    }
+
+
+def as_json(content):
+    """A line for each entry, and for each curve: changes are seen in a diff."""
+    lines = {key: json.dumps(value, separators=(",", ":")) for key, value in content.items()}
+    curves = (json.dumps(curve, separators=(",", ":")) for curve in content["curves"])
+    lines["curves"] = "[\n" + ",\n".join(curves) + "\n]"
+    return "{\n" + ",\n".join(f'"{key}":{value}' for key, value in lines.items()) + "\n}\n"
+
+
+def script():
+    """explorer.json as a script that a page can load without a server, made ready to be shown."""
+    content = json.loads(FILE.read_text())
+    for curve in content["curves"]:
+        pairs = zip(curve["errors"], curve["trials"], strict=True)
+        ends = [binomial_interval(errors, trials) for errors, trials in pairs]
+        curve["low"] = [float(f"{low:.3g}") for low, _ in ends]
+        curve["high"] = [float(f"{high:.3g}") for _, high in ends]
+        for name in ("off", "off_se"):
+            curve[name] = [round(value * OFF_UNIT, 5) for value in curve[name]]
+    for choice, code in zip(content["codes"], codes().values(), strict=True):
+        choice["sensitivity"] = code.sensitivity
+        choice["sigma"] = [
+            gaussian_sigma(epsilon, content["delta"], max(code.sensitivity, 1.0))
+            for epsilon in content["epsilons"]
+        ]
+    return f"window.EXPLORER = {json.dumps(content, separators=(',', ':'))};\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(as_json(table()))
+    print(f"{FILE.name}: {FILE.stat().st_size / 1000:.0f} kB")

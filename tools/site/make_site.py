@@ -1,0 +1,153 @@
+"""Make the site: every notebook, the reference of every module, and the explorer.
+
+`make site` runs this. It gathers the pages in build/site-source and lets Sphinx turn them into
+build/site, which can be read from any web server or from the folder itself: nothing on it is
+fetched from another host. What there is in notebooks/ and lib/ decides which pages there are::
+
+    README.md                 -> index.md             the front page
+    notebooks/*.ipynb         -> notebooks/*.ipynb    with a text for each figure
+    ldpcash and its modules   -> reference/*.rst      one page each, from their docstrings
+    explorer.md, explorer.json, static/               the explorer
+"""
+
+import ast
+import importlib
+import pkgutil
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import nbformat
+from sphinx.cmd.build import main as sphinx
+
+import explorer
+import ldpcash
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SOURCE = ROOT / "build" / "site-source"
+SITE = ROOT / "build" / "site"
+
+DISPLAYED = re.compile(r"^(\$\$.+?\$\$)", re.DOTALL | re.MULTILINE)
+WAYS_IN = """\
+- [**The course**](notebooks/00_index.ipynb): notebooks that explain, predict, compute and check.
+- [**The explorer**](explorer.md): choose a setting and see how often each protocol fails.
+- [**The library**](reference/ldpcash.rst): what every module and function is for.
+"""
+CONTENTS = """
+```{toctree}
+:hidden:
+
+explorer
+```
+
+```{toctree}
+:hidden:
+:glob:
+:caption: The course
+
+notebooks/*
+```
+
+```{toctree}
+:hidden:
+:glob:
+:caption: The library
+
+reference/*
+```
+"""
+
+
+def main():
+    """Build from nothing. A warning fails the build: it is a broken link or a spoilt docstring."""
+    for folder in (SOURCE, SITE):
+        shutil.rmtree(folder, ignore_errors=True)
+    gather()
+    options = ["--quiet", "--fail-on-warning", "--keep-going", "--jobs", "auto"]
+    options += ["--doctree-dir", str(SOURCE / "doctrees")]
+    failed = sphinx([*options, str(SOURCE), str(SITE)])
+    if not failed:
+        print(f"the site is in {SITE.relative_to(ROOT)}: open {SITE.relative_to(ROOT)}/index.html")
+    return failed
+
+
+def gather():
+    """Put all pages into build/site-source."""
+    for folder in ("notebooks", "reference"):
+        (SOURCE / folder).mkdir(parents=True)
+    (SOURCE / "index.md").write_text(front_page((ROOT / "README.md").read_text()))
+    shutil.copytree(ROOT / "figures", SOURCE / "figures")
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        notebook = prepared(nbformat.read(path, as_version=4))
+        nbformat.write(notebook, SOURCE / "notebooks" / path.name)
+    for name in modules():
+        (SOURCE / "reference" / f"{name}.rst").write_text(reference(name))
+    for name in ("conf.py", "explorer.md", "explorer.html"):
+        shutil.copy(HERE / name, SOURCE)
+    shutil.copytree(HERE / "static", SOURCE / "static")
+    (SOURCE / "static" / "explorer_data.js").write_text(explorer.script())
+
+
+def front_page(readme):
+    """The README, with the ways into the site after its introduction."""
+    introduction, section, rest = with_links(readme, "notebooks/").partition("\n## ")
+    return f"{introduction}\n{WAYS_IN}{section}{rest}\n{CONTENTS}"
+
+
+def with_links(text, folder=""):
+    """Markdown in which the name of each notebook, such as `01_polar_codes`, is a link to it."""
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        name = f"`{path.stem}`"
+        text = re.sub(rf"(?<!\[){name}", f"[{name}]({folder}{path.name})", text)
+    return text
+
+
+def prepared(notebook):
+    """A notebook as the site needs it.
+
+    Notebooks it names become links. Displayed formulas become paragraphs: a line in them may look
+    like an item of a list. Figures are described, to those who cannot see them, by their claims.
+    """
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = DISPLAYED.sub(r"\n\n\1\n\n", with_links(cell.source))
+        elif (claim := figure_claim(cell.source)) is not None:
+            cell.metadata["mystnb"] = {"image": {"alt": claim}}
+    return notebook
+
+
+def figure_claim(source):
+    """The last argument of a cell's `save_figure`, or None if it has none."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "save_figure":
+            return node.args[3].value
+    return None
+
+
+def modules():
+    """The package and all public modules in it, at any depth."""
+    names = [ldpcash.__name__]
+    for found in pkgutil.walk_packages(ldpcash.__path__, f"{ldpcash.__name__}."):
+        if not re.search(r"\._", found.name):
+            names.append(found.name)
+    return names
+
+
+def reference(name):
+    """The page of a module. A package only lists what it exports: that is at home elsewhere."""
+    module = importlib.import_module(name)
+    lines = [name, "=" * len(name), "", f".. automodule:: {name}"]
+    if hasattr(module, "__path__"):
+        lines += ["   :no-members:", ""]
+        exports = [getattr(module, export) for export in getattr(module, "__all__", [])]
+        for thing in exports:
+            if callable(thing):  # constants are shown nowhere
+                home = f"{thing.__module__}.{thing.__qualname__}"
+                lines.append(f"- :py:obj:`~{home}`: {thing.__doc__.splitlines()[0]}")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
