@@ -94,6 +94,8 @@ class ReportSum:
 class Protocol(ABC):
     """What both protocols have in common, and all that simulations need to know of them."""
 
+    epsilon: float  # of each client's report
+
     def __init__(self, code: PolarCode, decoder: Decoder) -> None:
         if decoder.code.n != code.n or not np.array_equal(decoder.code.info, code.info):
             raise ValueError(f"decoder = one for {decoder.code!r}: the code here is {code!r}")
