@@ -35,7 +35,7 @@ def response_delta(epsilon: float, each: float, reports: int) -> float:
         reports: k.
 
     >>> response_delta(2.0, 1.0, 2), round(response_delta(2.0, 1.0, 5), 4)
-    (0.0, 0.3108)
+    (0.0, 0.4412)
     """
     flipped = np.arange(reports + 1)
     beyond = np.maximum((reports - 2 * flipped) * each - epsilon, 0.0)

@@ -169,7 +169,7 @@ def _separating(
                 around = reports - reports.mean(axis=0)
                 covariance = covariance + np.einsum("ri,rj->ij", around, around) / len(around)
         means.append(total / count)
-    ridge = 1e-9 * np.trace(covariance) / len(covariance)  # what is singular stays solvable
+    ridge = 1e-9 * np.trace(covariance) / len(covariance) + 1e-150  # no noise is no obstacle
     weights = np.linalg.solve(covariance + ridge * np.eye(len(covariance)), means[0] - means[1])
     return lambda reports: np.einsum("ri,i->r", reports, weights)  # BLAS differs between CPUs
 
@@ -202,6 +202,21 @@ def farthest_items(code: PolarCode) -> tuple[Bits, Bits]:
     heaviest = int(code.codebook().sum(axis=1).argmax())
     digits = [heaviest >> (code.k - 1 - i) & 1 for i in range(code.k)]
     return np.array(digits, dtype=np.uint8), np.zeros(code.k, dtype=np.uint8)
+
+
+def bias(protocol: Protocol, item: Bits, samples: int, rng: Generator) -> float:
+    """By how many standard errors the mean of <x, report> is off 1, where x is the item's signal.
+
+    A mistake can leave a report as private as it should be and still make it wrong; this finds it.
+
+    >>> from ldpcash import Prot
+    >>> code = PolarCode.construct(64, 8)
+    >>> abs(bias(Prot(code, 1.0), np.ones(8, np.uint8), 10_000, np.random.default_rng(1))) < 5
+    True
+    """
+    signs = 2.0 * protocol.code.encode(item) - 1
+    along = clients(protocol)(item, samples, rng) @ signs / np.sqrt(protocol.code.n)
+    return float((along.mean() - 1) / (along.std() / np.sqrt(samples)))
 
 
 def ruled_out(reports: ArrayLike) -> NDArray[np.bool_]:
