@@ -81,6 +81,18 @@ class TestHonest:
         assert 0.7 <= found.epsilon <= 1.0
         assert found.claimed == 1.0
 
+    @pytest.mark.parametrize(("delta", "wrong"), [(0.1, False), (0.08, True)])
+    def test_delta_is_allowed_for(self, delta, wrong):
+        """One who tells the truth with a probability of 0.1, and else nothing, is (0, 0.1) private.
+
+        Of 50,000 such reports fewer than 4600 tell the truth with 1e-9."""
+
+        def rarely(truth, count, rng):
+            return truth * (rng.random((count, 1)) < 0.1)
+
+        found = audit(rarely, 1.0, -1.0, 0.5, delta, 100_000, generator(8), SURE)
+        assert found.refuted == wrong
+
     def test_same_inputs_show_nothing(self):
         found = audit(clients(Cash(PAPER, 1.0)), A, A, 1.0, 1e-4, 20_000, generator(3), SURE)
         assert found.epsilon == 0
@@ -155,17 +167,35 @@ class TestRounding:
             assert not ruled_out(clients(Cash(code, epsilon))(item, 2000, generator(2))).any()
 
     def test_no_float_leads_there(self):
-        """By search: all floats near the noise, for a report just below a power of two."""
-        report = np.nextafter(
-            1.0, 0
-        )  # odd multiple of 2^-53; with -0.5, noise is a multiple of 2^-52
+        """By search: a report just below a power of two, which from -0.5 takes an odd half step."""
+        report = np.nextafter(1.0, 0)
         assert ruled_out(np.full(4, report))[:, 0].tolist() == [True, False]
-        noise = report + 0.5
-        for _ in range(5):
-            noise = np.nextafter(noise, 0)
-        for _ in range(10):
-            assert -0.5 + noise != report
-            noise = np.nextafter(noise, 9)
+        assert not reachable(report, -0.5)
+        assert reachable(report, 0.5)
+
+    @pytest.mark.parametrize("n", [2, 8, 64, 128])
+    def test_what_is_ruled_out_is_what_a_search_does_not_find(self, n):
+        reports = np.concatenate(
+            [[s + v for v in generator(n).standard_normal(1500)] for s in (-1 / n**0.5, 1 / n**0.5)]
+        )
+        reports = np.append(reports, np.nextafter(reports, 0))  # of both kinds
+        found = ruled_out(np.tile(reports[:, None], n))[:, :, 0]
+        for impossible, signal in zip(found, (-1 / n**0.5, 1 / n**0.5), strict=True):
+            assert impossible.any()
+            for report, verdict in zip(reports, impossible, strict=True):
+                assert verdict != reachable(report, signal)
+
+
+def reachable(report, signal):
+    """Whether one of many floats around their difference leads from a signal to a report."""
+    noise = report - signal
+    for _ in range(4):
+        noise = np.nextafter(noise, -np.inf)
+    for _ in range(9):
+        if signal + noise == report:
+            return True
+        noise = np.nextafter(noise, np.inf)
+    return False
 
 
 def test_bad_arguments():

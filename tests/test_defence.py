@@ -141,6 +141,14 @@ class TestCheats:
         needed = cheats_needed(protocol, 600_000, weight, limit, goal)
         assert 0.98 < found / needed < (1.1 if which == 1 else 1.03)
 
+    def test_rounding_halves_what_buries_an_item(self):
+        """9 of 16 positions are enough for a server that rounds, and a soft one counts them all."""
+        found = [
+            simulated_cheats(protocol, 0.6, 10**6, 16, "bury", 0.0, 100, np.random.default_rng(1))
+            for protocol in protocols(4.0)[1:]
+        ]
+        assert 9 / 16 < found[0] / found[1] < 10 / 16
+
     def test_fewer_do_not_win_and_one_may_be_enough(self):
         """A client on its own, with nobody honest to hold the item."""
         for protocol in protocols(1.0)[::2]:

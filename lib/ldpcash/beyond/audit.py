@@ -236,12 +236,10 @@ def ruled_out(reports: ArrayLike) -> NDArray[np.bool_]:
     """
     sent = np.asarray(reports, dtype=np.float64)
     level = 1 / np.sqrt(sent.shape[-1])
-    possible = []
-    for signal in (-level, level):
-        near = sent - signal  # the noise is this float or one of both neighbours, or none at all
-        around = (near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf))
-        possible.append(np.any([signal + noise == sent for noise in around], axis=0))
-    return ~np.array(possible)
+    # If some float leads there, so does the one nearest to the difference: where floats near it are
+    # as dense as near the report or denser, the sum rounds to the report, and where they are less
+    # dense, sums are exact and only an exact difference does.
+    return np.array([signal + (sent - signal) != sent for signal in (-level, level)])
 
 
 def rounding_score(code: PolarCode, item_a: Bits, item_b: Bits) -> Score:
