@@ -11,8 +11,9 @@ N clients hold the same item of k bits, or nothing. Data flows one way::
 `Prot` is PROT^PP-S-Hist_PP of Bassily and Smith (2015) as the paper's Remark 2 describes it: one
 random coordinate under randomized response, then rounding and maximum-likelihood decoding.
 
-To simulate a protocol nobody has to simulate its clients: `mean_reports` draws y itself, from
-exactly the law that it has when N clients send their reports.
+To simulate a protocol nobody has to simulate its clients: `mean_reports` draws y itself, from the
+law that it has when N clients send their reports. For `Prot` that is exact; for `Cash` it leaves
+out the grid that clients' noise lies on (see `ldpcash.noise`), which no simulation can see.
 """
 
 from __future__ import annotations
