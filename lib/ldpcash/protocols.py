@@ -13,7 +13,7 @@ random coordinate under randomized response, then rounding and maximum-likelihoo
 
 To simulate a protocol nobody has to simulate its clients: `mean_reports` draws y itself, from the
 law that it has when N clients send their reports. For `Prot` that is exact; for `Cash` it leaves
-out the grid that clients' noise lies on (see `ldpcash.noise`), which no simulation can see.
+out the grid that clients' noise lies on (see `ldpcash.noise`); a test bounds the difference.
 """
 
 from __future__ import annotations
