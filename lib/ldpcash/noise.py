@@ -132,7 +132,7 @@ def safe_grid(epsilon: float, delta: float, sigma: float, n: int, weight: int) -
 
     >>> grid = safe_grid(1.0, 1e-4, 6.3714, 64, 64)
     >>> grid.level, grid.step, round(grid.scale * grid.step, 3), grid.delta(1.0) <= 1e-4
-    (2, 0.0625, 6.372, True)
+    (2, 0.0625, 6.371, True)
     """
     width = sigma * math.sqrt(n)  # of the noise, in steps of 1 / sqrt(n)
     level = 2 ** max(0, math.ceil(math.log2(_LEAST_SCALE / width)))
