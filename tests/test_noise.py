@@ -196,6 +196,19 @@ class TestProfile:
         delta = theirs.get_delta_for_epsilon(epsilon)
         assert grid_delta(epsilon, 20.0, 9, 1) == pytest.approx(delta, rel=1e-3)
 
+    @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
+    def test_reports_of_both_kinds_mix(self, epsilon):
+        """One coordinate that differs by 2 and two that differ by 1, against their exact law."""
+        scale = 5.0
+        wide = np.zeros(2 * len(masses(scale, 70)) - 1, dtype=object) + mp.mpf(0)
+        wide[::2] = masses(scale, 70)
+        law = np.convolve(wide, np.convolve(masses(scale, 70), masses(scale, 70)))
+        other = np.concatenate([law[6:], [mp.mpf(0)] * 6])  # moved by 2 * 2 + 1 + 1
+        exact = mp.fsum(max(p - mp.exp(epsilon) * q, 0) for p, q in zip(law, other, strict=True))
+        assert exact <= grid_delta(epsilon, scale, 1, 6) <= exact * (1 + mp.mpf("1e-8"))
+        grid = Grid(level=1, scale=scale, step=1.0, n=2, weight=1)
+        assert grid.delta(epsilon, 2) >= exact
+
     def test_fewer_coordinates_never_cost_more(self):
         deltas = [grid_delta(1.0, 100.0, 4, count) for count in range(1, 65)]
         assert deltas == sorted(deltas)

@@ -107,15 +107,18 @@ class Grid:
     weight: int  # of the heaviest codeword
 
     def delta(self, epsilon: float, reports: int = 1) -> float:
-        """The delta of a client that reports once, or several times, whatever it holds.
+        """The delta of a client that reports once, or several times, whatever it holds and when.
 
-        Two words that differ in fewer coordinates are what is left of two that differ in more, if
-        coordinates are dropped; and to drop something does not raise delta. So there are two cases:
-        words as far apart as can be, and a word and nothing.
+        The inputs of a report can be two words, which differ by 2 levels in at most ``weight``
+        coordinates, or a word and nothing, which differ by one level in all n. To differ in fewer
+        coordinates is to differ in more and to drop some, which does not raise delta. So the worst
+        that is all of the first kind is `far`. Otherwise <noise, difference> is a whole number of
+        levels, 2 W + W' of both kinds together. As in `grid_delta` it has the law of a sum of noise
+        over as many coordinates as the squared distance has levels: at most 4 weight or n a report.
         """
         far = grid_delta(epsilon, self.scale, 2 * self.level, self.weight * reports)
-        empty = grid_delta(epsilon, self.scale, self.level, self.n * reports)
-        return max(far, empty)
+        squares = max(4 * self.weight, self.n) * reports
+        return max(far, grid_delta(epsilon, self.scale, self.level, squares))
 
 
 def safe_grid(epsilon: float, delta: float, sigma: float, n: int, weight: int) -> Grid:
