@@ -11,6 +11,7 @@ from ldpcash import (
     gaussian_delta,
     gaussian_sigma,
     keep_probability,
+    keep_threshold,
     response_epsilon,
     response_scale,
 )
@@ -120,6 +121,17 @@ def test_randomized_response_never_leaks_more_than_epsilon(epsilon):
     if 1e-6 <= epsilon <= 12:
         assert loss == pytest.approx(epsilon, rel=1e-9)
     assert response_epsilon(float(keep)) == pytest.approx(float(loss), rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1e-17, 1e-6, 0.1, *np.linspace(0.2, 12, 60), 40.0, 1e4])
+def test_the_coin_s_odds_are_the_largest_that_epsilon_allows(epsilon):
+    """Whole numbers against 80 digits; no larger threshold is safe, unless all words keep."""
+    threshold = keep_threshold(epsilon)
+    odds = mp.mpf(threshold) / (2**64 - threshold)
+    assert odds <= mp.exp(mp.mpf(epsilon))
+    assert 2**63 <= threshold < 2**64
+    if threshold < 2**64 - 1:
+        assert mp.mpf(threshold + 1) / (2**64 - threshold - 1) > mp.exp(mp.mpf(epsilon))
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 5.0, 50.0])

@@ -35,6 +35,7 @@ def main():
     decoders()
     growth()
     protocols()
+    clients()
     stream()
     sweeps()
 
@@ -130,6 +131,35 @@ def protocols(trials=4096, clients=1000, frequency=0.6, epsilon=2.0):
             f"{name:<12} {one['clients']:9.0f} {one['law']:9.2f} {one['clients'] / one['law']:8.0f}"
             f" {one['decode']:9.2f} {one['all']:10.2f} {one['decode'] / one['all']:8.2f}"
         )
+
+
+def clients(epsilon=1.0, many=1000):
+    """What a report costs: on a client, with the operating system's randomness, and in numbers."""
+    print()
+    print(f"Microseconds a report at epsilon {epsilon}: one client, {many} at once, and the latter")
+    print("beside as many of NumPy's normal numbers; and milliseconds for the first report of all")
+    print(f"{'':<16} {'first':>9} {'one':>9} {'many':>9} {'normals':>9} {'ratio':>8}")
+    rng = np.random.Generator(np.random.SFC64(1))
+    items, holds = np.zeros((many, 8), dtype=np.uint8), np.ones(many, dtype=bool)
+    for n in (64, 256):
+        code = PolarCode.construct(n, 8)
+        for protocol in (Cash(code, epsilon), Prot(code, epsilon)):
+            start = time.perf_counter()
+            protocol.reports(items[:1], holds[:1])
+            first = time.perf_counter() - start
+            times = best_times(
+                {
+                    "one": lambda p=protocol: p.reports(items[:1], holds[:1]),
+                    "many": lambda p=protocol: p.reports(items, holds, rng),
+                    "normals": lambda n=n: rng.standard_normal((many, n)),
+                },
+                10 * ROUNDS,
+            )
+            one, several, normals = (1e6 * seconds for seconds in times.values())
+            print(
+                f"{type(protocol).__name__ + f', n = {n}':<16} {1e3 * first:9.2f} {one:9.1f}"
+                f" {several / many:9.3f} {normals / many:9.3f} {several / normals:8.2f}"
+            )
 
 
 def sweeps(epsilons=(3.0, 3.2, 3.4, 3.6), trials=8_000_000):

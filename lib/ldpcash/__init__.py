@@ -1,9 +1,9 @@
 """Succinct histograms under local differential privacy, with polar codes.
 
 Read the modules in the order in which an item travels: `polar` (bits to codewords), `privacy` (how
-much noise), `decode` (noisy averages back to bits), and `protocols`, which puts them together.
-`simulate` and `sweeps` run them in large numbers, and `theory` has the closed forms that this is
-held against.
+much noise), `noise` (how it is drawn), `decode` (noisy averages back to bits), and `protocols`,
+which puts them together. `simulate` and `sweeps` run them in large numbers, and `theory` has the
+closed forms that this is held against.
 """
 
 from ldpcash.decode import MLDecoder, SCLDecoder
@@ -12,6 +12,7 @@ from ldpcash.privacy import (
     gaussian_delta,
     gaussian_sigma,
     keep_probability,
+    keep_threshold,
     response_epsilon,
     response_scale,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "gaussian_sigma",
     "holders",
     "keep_probability",
+    "keep_threshold",
     "response_epsilon",
     "response_scale",
     "sweep",

@@ -5,14 +5,16 @@ noise to a vector that can move by at most ``sensitivity``; `gaussian_delta` is 
 profile and `gaussian_sigma` the smallest safe noise, after Balle and Wang (2018). *Randomized
 response* (the baseline's) tells the truth about one sign with a fixed probability.
 
-`gaussian_sigma` and `keep_probability`, which decide what a client does, err on the private side:
+`gaussian_sigma` and `keep_threshold`, which decide what a client does, err on the private side:
 what they return satisfies the promise in exact arithmetic, not only up to rounding.
 """
 
 from __future__ import annotations
 
+import decimal
 import math
 import numbers
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -108,17 +110,31 @@ def _mills(x: Any) -> Any:
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
 
 
+def keep_threshold(epsilon: float) -> int:
+    """How many of all 2**64 words keep the sign, so that the odds never exceed e^eps.
+
+    It is the largest whole number t with t / (2**64 - t) <= e^eps, or one less where 60 digits do
+    not tell; and less than 2**64 however large epsilon is. A sign is kept if a random word is below
+    it: the coin is a comparison of whole numbers, and nothing in it is rounded.
+
+    >>> keep_threshold(1.0) / 2**64
+    0.7310585786300049
+    """
+    _check_positive("epsilon", epsilon)
+    with decimal.localcontext(prec=60):
+        exact = 2**64 / (1 + (-Decimal(float(epsilon))).exp())
+        return min(math.floor(exact - Decimal("1e-30")), 2**64 - 1)
+
+
 def keep_probability(epsilon: float) -> float:
     """Probability with which randomized response tells the truth, e^eps / (e^eps + 1).
 
-    Rounded down, so that the privacy loss never exceeds epsilon.
+    It is that of `keep_threshold`, rounded down, so that the privacy loss never exceeds epsilon.
 
     >>> round(keep_probability(1.0), 6)
     0.731059
     """
-    _check_positive("epsilon", epsilon)
-    flip = math.exp(-epsilon) / (1 + math.exp(-epsilon))
-    return max(0.5, 1 - (flip + 2.0**-52))  # more than all rounding here and in flip
+    return (keep_threshold(epsilon) >> 11) / 2**53
 
 
 def response_scale(epsilon: float) -> float:

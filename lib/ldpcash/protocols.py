@@ -11,14 +11,15 @@ N clients hold the same item of k bits, or nothing. Data flows one way::
 `Prot` is PROT^PP-S-Hist_PP of Bassily and Smith (2015) as the paper's Remark 2 describes it: one
 random coordinate under randomized response, then rounding and maximum-likelihood decoding.
 
-To simulate a protocol nobody has to simulate its clients: `mean_reports` draws y itself, from
-exactly the law that it has when N clients send their reports.
+To simulate a protocol nobody has to simulate its clients: `mean_reports` draws y itself, from the
+law that it has when N clients send their reports. For `Prot` that is exact; for `Cash` it leaves
+out the grid that clients' noise lies on (see `ldpcash.noise`); a test bounds the difference.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -27,9 +28,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpcash.checks import real_number, whole_number
 from ldpcash.decode import MLDecoder, SCLDecoder, sum_halves
+from ldpcash.noise import Grid, discrete_gaussian, random_words, safe_grid
 from ldpcash.normals import normals
 from ldpcash.polar import Bits, PolarCode, as_bits
-from ldpcash.privacy import gaussian_sigma, keep_probability, response_scale
+from ldpcash.privacy import gaussian_sigma, keep_probability, keep_threshold, response_scale
 
 Reals = NDArray[np.float64]
 Counts = NDArray[Any]  # integers of any kind
@@ -93,6 +95,8 @@ class ReportSum:
 class Protocol(ABC):
     """What both protocols have in common, and all that simulations need to know of them."""
 
+    epsilon: float  # of each client's report
+
     def __init__(self, code: PolarCode, decoder: Decoder) -> None:
         if decoder.code != code:
             raise ValueError(f"decoder = one for {decoder.code!r}: the code here is {code!r}")
@@ -100,8 +104,15 @@ class Protocol(ABC):
         self.decoder = decoder
 
     @abstractmethod
-    def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator) -> Reals:
-        """What each of N clients sends: ``(N, k)`` items, ``(N,)`` whether held, to ``(N, n)``."""
+    def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator | None = None) -> Reals:
+        """What each of N clients sends: ``(N, k)`` items, ``(N,)`` whether held, to ``(N, n)``.
+
+        Args:
+            bits: the item of each client.
+            holds: False for a client that holds nothing, whatever its item.
+            rng: source of randomness in simulations. Real reports take that of the operating
+                system, which is what None stands for.
+        """
 
     @abstractmethod
     def mean_reports(
@@ -120,15 +131,17 @@ class Protocol(ABC):
     def estimate(self, y: ArrayLike) -> Estimate:
         """The server's side, steps 8 to 12: means ``(..., n)`` to items and frequencies."""
 
-    def _clients(self, bits: ArrayLike, holds: ArrayLike) -> tuple[Reals, NDArray[np.bool_]]:
-        """Each client's signal, as if it held its item, and whether it does."""
+    def _clients(
+        self, bits: ArrayLike, holds: ArrayLike
+    ) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+        """The signs of each client's signal, as if it held its item, and whether it does."""
         items, held = self._items(bits), np.asarray(holds)
         if held.shape != items.shape[:1] or held.dtype != np.bool_:
             raise ValueError(
                 f"holds has shape {held.shape} and type {held.dtype}:"
                 f" needs True or False for each of {len(items)} clients"
             )
-        return self._signs(items) / np.sqrt(self.code.n), held
+        return self._signs(items), held
 
     def _items(self, bits: ArrayLike) -> Bits:
         items = as_bits("bits", bits, self.code.k)
@@ -188,22 +201,15 @@ def fair_heads(tosses: Counts, rng: Generator) -> Counts:
     if most > _MANY_TOSSES:
         return np.asarray(rng.binomial(tosses, 0.5))
     sure = int(tosses.min(initial=most)) // 64  # whole words that every count fills
-    heads = np.bitwise_count(_random_words((sure, *tosses.shape), 64, rng))
+    heads = np.bitwise_count(random_words((sure, *tosses.shape), 64, rng))
     heads = heads.sum(axis=0, dtype=tosses.dtype)
     width = next((bits for bits in (8, 16, 32) if most - 64 * sure <= bits), 64)
     for done in range(64 * sure, most, width):
-        words = _random_words(tosses.shape, width, rng)
+        words = random_words(tosses.shape, width, rng)
         left = tosses if most <= width else np.clip(tosses, done, done + width) - done
         words >>= np.subtract(width, left, dtype=words.dtype, casting="unsafe")
         heads += np.bitwise_count(words)
     return heads
-
-
-def _random_words(shape: tuple[int, ...], width: int, rng: Generator) -> Counts:
-    """Random words of ``width`` bits."""
-    size = math.prod(shape)
-    words = rng.integers(0, 2**64, -(-size * width // 64), dtype=np.uint64)
-    return words.view(f"u{width // 8}")[:size].reshape(shape)
 
 
 def _plus_or_minus(ones: NDArray[np.bool_] | Bits) -> NDArray[np.int8]:
@@ -217,6 +223,9 @@ class Cash(Protocol):
     The noise follows from the code's own sensitivity. A client that holds nothing sends noise
     alone; its distance to any codeword is 1, and that would dominate only for a code whose words
     all weigh less than n / 4. (A code that uses all its positions has an average weight of n / 2.)
+
+    Reports lie on a grid, so that floating point reveals nothing: their noise is the *discrete*
+    Gaussian. `mean_reports` draws from the continuous law, which is the same but for the grid.
 
     Args:
         code: the code that items are sent with.
@@ -243,12 +252,22 @@ class Cash(Protocol):
         self.delta = delta
         self.sigma = gaussian_sigma(epsilon, delta, max(code.sensitivity, 1.0))
 
-    def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator) -> Reals:
-        """Steps 2 to 4: signal or nothing, plus noise in every coordinate."""
-        signals, held = self._clients(bits, holds)
-        signals[~held] = 0
-        signals += self.sigma * rng.standard_normal(signals.shape)
-        return signals
+    @cached_property
+    def grid(self) -> Grid:
+        """Where reports lie, and the noise that keeps the promise there."""
+        weight = round(self.code.n * self.code.sensitivity**2 / 4)
+        return safe_grid(self.epsilon, self.delta, self.sigma, self.code.n, weight)
+
+    def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator | None = None) -> Reals:
+        """Steps 2 to 4: signal or nothing, plus noise in every coordinate.
+
+        Both are whole numbers of steps until the end, see `ldpcash.noise`.
+        """
+        signs, held = self._clients(bits, holds)
+        signs[~held] = 0
+        steps = discrete_gaussian(self.grid.scale, signs.shape, rng)
+        steps += np.multiply(signs, self.grid.level, dtype=steps.dtype)
+        return steps * self.grid.step
 
     def mean_reports(
         self, bits: ArrayLike, frequency: float, clients: int, rng: Generator
@@ -314,20 +333,27 @@ class Prot(Protocol):
         self.decision = decision
         self.frequency_from = frequency_from
         self.keep = keep_probability(epsilon)
+        self._threshold = np.uint64(keep_threshold(epsilon))
         self.amplitude = response_scale(epsilon) * np.sqrt(code.n)
 
-    def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator) -> Reals:
-        """One entry of +-c_eps sqrt(n) a client, zeros elsewhere."""
-        signals, held = self._clients(bits, holds)
-        client = np.arange(len(signals))
-        coordinate = rng.integers(self.code.n, size=len(signals))
-        sign = np.sign(signals[client, coordinate])
+    def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator | None = None) -> Reals:
+        """One entry of +-c_eps sqrt(n) a client, zeros elsewhere.
+
+        Every choice is a comparison of random words with whole numbers, so that all probabilities
+        are exact.
+        """
+        signs, held = self._clients(bits, holds)
+        clients = len(signs)
+        client = np.arange(clients)
+        coordinate = random_words((clients,), 32, rng) % self.code.n  # a power of two
+        sign = signs[client, coordinate]
         if self.empty == "positive":
             sign[~held] = 1
-        sign[rng.random(len(sign)) >= self.keep] *= -1
+        sign[random_words((clients,), 64, rng) >= self._threshold] *= -1
         if self.empty == "uniform":
-            sign[~held] = rng.choice([-1, 1], size=np.count_nonzero(~held))
-        sent = np.zeros_like(signals)
+            fair = random_words((clients,), 8, rng) % 2 == 0
+            sign[~held] = _plus_or_minus(fair)[~held]
+        sent = np.zeros(signs.shape)
         sent[client, coordinate] = self.amplitude * sign
         return sent
 

@@ -1,0 +1,254 @@
+"""The audit: tries to prove a claimed (epsilon, delta) wrong, from nothing but reports.
+
+A randomizer is private if no event E tells two inputs apart: P_a(E) <= e^epsilon P_b(E) + delta. So
+an event for which (P_a(E) - delta) / P_b(E) is surely larger than e^epsilon proves a claim wrong.
+The event is chosen on one half of the reports and judged on the other, so that the choice cannot
+flatter the result::
+
+    first half   -> scores of reports -> the score and threshold that tell the inputs apart best
+    second half  -> counts of the event, under both inputs -> Clopper-Pearson -> epsilon at least
+
+An audit that finds nothing proves nothing: it looks at one pair of inputs and at the scores that it
+has. `ldpcash.beyond.faults` has mistakes that it is known to find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv
+
+from ldpcash.checks import whole_number
+from ldpcash.polar import Bits, PolarCode
+from ldpcash.protocols import Protocol
+
+Reals = NDArray[np.float64]
+Randomizer = Callable[[Any, int, Generator], Reals]  # an input, how many reports -> (reports, n)
+Score = Callable[[Reals], Reals]  # reports -> a number for each
+
+_AT_ONCE = 8192  # reports
+_THRESHOLDS = 300  # tried for each score
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found."""
+
+    epsilon: float  # the privacy loss is at least this, with the stated confidence
+    claimed: float
+    favours: str  # "a" or "b": the input under which the event is the more likely
+    hits: tuple[int, int]  # judged reports with the event: of that input, and of the other
+    judged: int  # reports of each input
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is wrong, with the stated confidence."""
+        return self.epsilon > self.claimed
+
+
+def audit(
+    randomizer: Randomizer,
+    input_a: Any,
+    input_b: Any,
+    epsilon: float,
+    delta: float,
+    samples: int,
+    rng: Generator,
+    confidence: float = 0.95,
+    scores: Sequence[Score] = (),
+) -> Audit:
+    """Look for an event that tells two inputs apart better than (epsilon, delta) allows.
+
+    If the claim is true, it is refuted with a probability of at most 1 - confidence.
+
+    Args:
+        randomizer: called as ``randomizer(input, count, rng)``, it returns that many independent
+            reports, ``(count, n)``; `clients` makes one of a protocol.
+        input_a, input_b: two inputs, of whatever kind the randomizer takes.
+        epsilon, delta: the claim.
+        samples: how many reports of each input to draw, half of them to choose an event.
+        rng: source of randomness.
+        confidence: of the lower bound that comes back.
+        scores: functions from reports ``(count, n)`` to numbers ``(count,)``, to try beside the
+            linear combination of coordinates that separates the inputs best.
+
+    >>> from ldpcash import Prot
+    >>> code = PolarCode.construct(64, 8)
+    >>> rng = np.random.default_rng(1)
+    >>> found = audit(clients(Prot(code, 1.0)), *farthest_items(code), 1.0, 0.0, 20_000, rng)
+    >>> round(found.epsilon, 2), found.refuted
+    (0.94, False)
+    """
+    samples = whole_number("samples", samples, 100)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence = {confidence!r}: needs a number between 0 and 1")
+    inputs, doubt = (input_a, input_b), (1 - confidence) / 2
+    learn, choose, judge = samples // 4, samples // 2 - samples // 4, samples - samples // 2
+
+    def draw(use: Score, count: int) -> list[Reals]:
+        """A score of fresh reports of each input; or several, as rows."""
+        chunks = [min(_AT_ONCE, count - done) for done in range(0, count, _AT_ONCE)]
+        return [
+            np.concatenate([use(randomizer(one, size, rng)) for size in chunks], axis=-1)
+            for one in inputs
+        ]
+
+    tried = [_separating(randomizer, inputs, learn, rng), *scores]
+    chosen = draw(lambda reports: np.stack([score(reports) for score in tried]), choose)
+    events = [_best_event(a, b, delta, doubt) for a, b in zip(*chosen, strict=True)]
+    which = int(np.argmax([event.bound for event in events]))
+    event = events[which]
+    count_a, count_b = (event.count(scores) for scores in draw(tried[which], judge))
+    hits = (count_a, count_b) if event.favours == "a" else (count_b, count_a)
+    bound = float(_loss(*hits, judge, delta, doubt))
+    return Audit(max(0.0, bound), epsilon, event.favours, hits, judge)
+
+
+class _Event(NamedTuple):
+    """Scores from a threshold up, as evidence for a; or from there down, for b."""
+
+    bound: float
+    threshold: float
+    favours: str
+
+    def count(self, scores: Reals) -> int:
+        shows = scores >= self.threshold if self.favours == "a" else scores <= self.threshold
+        return int(np.count_nonzero(shows))
+
+
+def _best_event(scores_a: Reals, scores_b: Reals, delta: float, doubt: float) -> _Event:
+    """The event with the largest lower bound, of all that a score has.
+
+    Thresholds are scores that were seen, more densely towards both ends. The largest of many bounds
+    is one that had luck, above all where counts are small; less doubt makes that rare.
+    """
+    a, b = np.sort(scores_a), np.sort(scores_b)
+    count, seen = len(a), np.unique(np.append(a, b))
+    if len(seen) > _THRESHOLDS:
+        share = np.geomspace(1 / len(seen), 0.5, _THRESHOLDS // 2)
+        seen = seen[np.unique((np.append(share, 1 - share) * (len(seen) - 1)).astype(int))]
+    above_a, above_b = (count - np.searchsorted(x, seen, side="left") for x in (a, b))
+    below_a, below_b = (np.searchsorted(x, seen, side="right") for x in (a, b))
+    events = []
+    for favours, hits, misses in (("a", above_a, above_b), ("b", below_b, below_a)):
+        bounds = _loss(hits, misses, count, delta, doubt / 100)
+        best = int(np.argmax(bounds))
+        events.append(_Event(float(bounds[best]), float(seen[best]), favours))
+    return max(events)
+
+
+def _loss(hits: Any, misses: Any, count: int, delta: float, doubt: float) -> Any:
+    """A lower bound on the privacy loss of an event that ``hits`` reports of the input that it
+    favours show, and ``misses`` of the other.
+
+    Each of both probabilities lies beyond its Clopper-Pearson bound with probability ``doubt``.
+    """
+    at_least = np.where(hits == 0, 0, betaincinv(np.maximum(hits, 1), count - hits + 1, doubt))
+    at_most = betaincinv(misses + 1, np.maximum(count - misses, 1), 1 - doubt)
+    at_most = np.where(misses == count, 1, at_most)
+    return np.log(np.maximum(at_least - delta, 1e-300) / at_most)
+
+
+def _separating(
+    randomizer: Randomizer, inputs: tuple[Any, Any], count: int, rng: Generator
+) -> Score:
+    """Fisher's linear discriminant: the combination of coordinates with the best ratio of signal
+    to noise. Noise that is shared between coordinates or reports it subtracts."""
+    means, covariance = [], np.zeros(())
+    for one in inputs:
+        total = np.zeros(())
+        for done in range(0, count, _AT_ONCE):
+            reports = randomizer(one, min(_AT_ONCE, count - done), rng)
+            total = total + reports.sum(axis=0)
+            if done == 0:  # some thousand reports tell enough about the noise
+                around = reports - reports.mean(axis=0)
+                covariance = covariance + np.einsum("ri,rj->ij", around, around) / len(around)
+        means.append(total / count)
+    ridge = 1e-9 * np.trace(covariance) / len(covariance) + 1e-150  # no noise is no obstacle
+    weights = np.linalg.solve(covariance + ridge * np.eye(len(covariance)), means[0] - means[1])
+    return lambda reports: np.einsum("ri,i->r", reports, weights)  # BLAS differs between CPUs
+
+
+# What to audit
+
+
+def clients(protocol: Protocol) -> Randomizer:
+    """The randomizer of a protocol: its inputs are items, ``(k,)`` bits, or None for no item.
+
+    >>> from ldpcash import Prot
+    >>> send = clients(Prot(PolarCode.construct(64, 8), 1.0))
+    >>> send(None, 3, np.random.default_rng(1)).shape
+    (3, 64)
+    """
+
+    def randomizer(item: Any, count: int, rng: Generator) -> Reals:
+        bits = np.zeros(protocol.code.k, dtype=np.uint8) if item is None else item
+        return protocol.reports(np.tile(bits, (count, 1)), np.full(count, item is not None), rng)
+
+    return randomizer
+
+
+def farthest_items(code: PolarCode) -> tuple[Bits, Bits]:
+    """Two items whose codewords differ the most: the worst pair of inputs.
+
+    >>> [item.tolist() for item in farthest_items(PolarCode.construct(64, 8))]
+    [[0, 0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 0, 0]]
+    """
+    heaviest = int(code.codebook().sum(axis=1).argmax())
+    digits = [heaviest >> (code.k - 1 - i) & 1 for i in range(code.k)]
+    return np.array(digits, dtype=np.uint8), np.zeros(code.k, dtype=np.uint8)
+
+
+def bias(protocol: Protocol, item: Bits, samples: int, rng: Generator) -> float:
+    """By how many standard errors the mean of <x, report> is off 1, where x is the item's signal.
+
+    A mistake can leave a report as private as it should be and still make it wrong; this finds it.
+
+    >>> from ldpcash import Prot
+    >>> code = PolarCode.construct(64, 8)
+    >>> abs(bias(Prot(code, 1.0), np.ones(8, np.uint8), 10_000, np.random.default_rng(1))) < 5
+    True
+    """
+    signs = 2.0 * protocol.code.encode(item) - 1
+    along = clients(protocol)(item, samples, rng) @ signs / np.sqrt(protocol.code.n)
+    return float((along.mean() - 1) / (along.std() / np.sqrt(samples)))
+
+
+def ruled_out(reports: ArrayLike) -> NDArray[np.bool_]:
+    """Bits that a report cannot have been made from, if noise was added to it in floating point.
+
+    A sum of floats is rounded, and which sums there are depends on what is added to: for +1/sqrt(n)
+    and -1/sqrt(n) they are different floats. So if no float64 at all, whatever noise it comes from,
+    leads from a bit's signal to the report, then the bit is ruled out with certainty.
+
+    Args:
+        reports: ``(..., n)``.
+
+    Returns ``(2, ..., n)``: whether a 0, and whether a 1, is ruled out at each position.
+
+    >>> bool(ruled_out(np.array([0.3 + 0.5, 3.3, 5.0, 0.1])).any())
+    True
+    """
+    sent = np.asarray(reports, dtype=np.float64)
+    level = 1 / np.sqrt(sent.shape[-1])
+    # If some float leads there, so does the one nearest to the difference: where floats near it are
+    # as dense as near the report or denser, the sum rounds to the report, and where they are less
+    # dense, sums are exact and only an exact difference does.
+    return np.array([signal + (sent - signal) != sent for signal in (-level, level)])
+
+
+def rounding_score(code: PolarCode, item_a: Bits, item_b: Bits) -> Score:
+    """How many bits of b a report rules out, less those of a: 0 for all if noise is safe."""
+    a, b = (code.encode(item).astype(int) for item in (item_a, item_b))
+    place = np.arange(code.n)
+
+    def score(reports: Reals) -> Reals:
+        impossible = ruled_out(reports[:, : code.n]).astype(np.float64)
+        return (impossible[b, :, place] - impossible[a, :, place]).sum(axis=0)
+
+    return score

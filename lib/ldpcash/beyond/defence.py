@@ -1,0 +1,244 @@
+"""Clients who cheat: what a server can refuse, and what they can do all the same.
+
+Privacy hides what a client sends, so a server cannot ask whether it is true. It can ask whether an
+honest client could have sent it. `cash_check` and `prot_check` do, and `CheckedSum` refuses and
+counts what fails::
+
+    reports -> check -> accepted: added up as ever
+                     -> rejected: counted, and never silently dropped
+
+What passes can still mislead. `cheating_total` is the worst that some clients can send without
+being refused, `cheats_needed` and `cheats_to_shift` how many of them it takes in the mean, and
+`simulated_cheats` how many it takes with noise and decoder.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from ldpcash.polar import Bits, PolarCode
+from ldpcash.privacy import response_scale
+from ldpcash.protocols import Cash, Prot, Protocol, ReportSum, holders
+
+Reals = NDArray[np.float64]
+Check = Callable[[Reals], NDArray[np.bool_]]  # (reports, n) -> whether each may be honest
+
+
+# What a server can refuse
+
+
+def largest_norm(cash: Cash, rejection: float = 1e-6) -> float:
+    """The norm that an honest report of `Cash` exceeds with probability ``rejection``.
+
+    The square of the norm of a unit signal in noise of scale sigma is sigma^2 times a noncentral
+    chi-square variable with n degrees of freedom and noncentrality 1 / sigma^2. A client without an
+    item has noise alone, and exceeds it less often.
+
+    Args:
+        cash: the protocol.
+        rejection: the probability that an honest report is refused.
+
+    >>> round(largest_norm(Cash(PolarCode.construct(64, 8), 1.0)), 1)
+    73.4
+    """
+    if not 0 < rejection < 1:
+        raise ValueError(f"rejection = {rejection!r}: needs a number between 0 and 1")
+    sigma = cash.grid.scale * cash.grid.step
+    return sigma * math.sqrt(stats.ncx2.isf(rejection, cash.code.n, 1 / sigma**2))
+
+
+def cash_check(cash: Cash, rejection: float = 1e-6) -> Check:
+    """Whether the norm of each report is at most `largest_norm`."""
+    limit = largest_norm(cash, rejection)
+
+    def check(reports: Reals) -> NDArray[np.bool_]:
+        with np.errstate(over="ignore", invalid="ignore"):  # cheats send what they like
+            return np.asarray((reports**2).sum(axis=-1) <= limit**2)
+
+    return check
+
+
+def prot_check(prot: Prot) -> Check:
+    """Whether each report is one entry of +-c_eps sqrt(n); it never refuses an honest one."""
+
+    def check(reports: Reals) -> NDArray[np.bool_]:
+        size = abs(reports)
+        return np.asarray(((size == prot.amplitude) | (size == 0)).all(axis=-1)) & (
+            np.count_nonzero(size, axis=-1) == 1
+        )
+
+    return check
+
+
+class CheckedSum(ReportSum):
+    """A sum of reports that passed a check, their number, and how many did not.
+
+    >>> prot = Prot(PolarCode.construct(2, 1), 1.0)
+    >>> total = CheckedSum(2, prot_check(prot))
+    >>> total.add([[prot.amplitude, 0.0], [1e9, 0.0], [np.nan, 0.0]])
+    >>> total.count, total.rejected
+    (1, 2)
+    """
+
+    def __init__(self, n: int, check: Check) -> None:
+        super().__init__(n)
+        self.check = check
+        self.rejected = 0
+
+    def add(self, reports: ArrayLike) -> None:
+        """Take in reports, ``(..., n)``, those that pass; NaN and infinity never do."""
+        array = np.asarray(reports, dtype=np.float64)
+        if array.ndim and array.shape[-1] == self.total.size:
+            array = array.reshape(-1, self.total.size)
+            accepted = self.check(array) & np.isfinite(array).all(axis=-1)
+            self.rejected += int(np.count_nonzero(~accepted))
+            array = array[accepted]
+        super().add(array)  # which refuses other shapes
+
+    def __add__(self, other: ReportSum) -> CheckedSum:
+        if not isinstance(other, CheckedSum):
+            raise ValueError(f"other = a {type(other).__name__}: reports in it were not checked")
+        plain = super().__add__(other)
+        both = CheckedSum(self.total.size, self.check)
+        both.total, both.count = plain.total, plain.count
+        both.rejected = self.rejected + other.rejected
+        return both
+
+
+# What cheats can do all the same
+
+
+def item_at_distance(code: PolarCode, weight: int) -> Bits:
+    """An item whose codeword has this weight; added to another item, one at this distance of it.
+
+    >>> code = PolarCode.construct(64, 8)
+    >>> int(code.encode(item_at_distance(code, 16)).sum())
+    16
+    """
+    weights = code.codebook().sum(axis=1)
+    found = np.flatnonzero(weights == weight)
+    if not found.size:
+        raise ValueError(f"weight = {weight!r}: the code has {np.unique(weights).tolist()}")
+    digits = [int(found[0]) >> (code.k - 1 - i) & 1 for i in range(code.k)]
+    return np.array(digits, dtype=np.uint8)
+
+
+def cheating_total(
+    protocol: Protocol, true: Bits, false: Bits, cheats: int, limit: float, goal: str
+) -> Reals:
+    """The sum of what cheats send so that ``false`` gets ahead of ``true``: ``(n,)``.
+
+    Each sends a report that passes the check. Those of `Cash` go from one signal straight to the
+    other. Those of `Prot` take turns at positions where the words differ. If the server rounds, a
+    few more than half of these are enough to bury the true item: some other word is then closer.
+
+    Args:
+        protocol: `Cash` or `Prot`.
+        true, false: items, ``(k,)`` bits.
+        cheats: how many.
+        limit: the norm of a report of `Cash`.
+        goal: "promote" or "bury", see `simulated_cheats`.
+    """
+    signs = 2.0 * protocol.code.encode(np.array([true, false])) - 1
+    if isinstance(protocol, Prot):
+        places = np.flatnonzero(signs[0] != signs[1])
+        places = places[: _positions(protocol, len(places), goal)]
+        turns = np.bincount(np.arange(cheats) % len(places), minlength=len(places))
+        total = np.zeros(protocol.code.n)
+        total[places] = protocol.amplitude * turns * signs[1, places]
+        return total
+    direction = signs[1] - signs[0]
+    return np.asarray(cheats * limit * direction / math.sqrt((direction**2).sum()))
+
+
+def _positions(prot: Prot, weight: int, goal: str) -> int:
+    """How many of the positions where two words differ are worth a cheat's report."""
+    return weight // 2 + 1 if prot.decision == "hard" and goal == "bury" else weight
+
+
+def cheats_needed(
+    protocol: Protocol, holding: int, weight: int, limit: float, goal: str = "bury"
+) -> float:
+    """How many cheats bring an item at this distance level with the true one, in the mean.
+
+    Say that H clients hold the true item, and the words differ in w positions. <y, x> of the true
+    item is then ahead by 2 H w / n. A report of `Cash` with norm R takes 2 R sqrt(w / n) of it, and
+    one of `Prot` 2 c_eps. If the server rounds, each position falls to H / (n c_eps) cheats, and to
+    bury the true item takes w // 2 + 1 of them.
+
+    Args:
+        protocol: `Cash` or `Prot`.
+        holding: H.
+        weight: w.
+        limit: R, not used for `Prot`.
+        goal: "promote" or "bury".
+
+    >>> cash = Cash(PolarCode.construct(64, 8), 1.0)
+    >>> round(cheats_needed(cash, 60_000, 16, largest_norm(cash)))
+    409
+    """
+    n = protocol.code.n
+    if isinstance(protocol, Prot):
+        return holding * _positions(protocol, weight, goal) / n / response_scale(protocol.epsilon)
+    return holding * math.sqrt(weight / n) / limit
+
+
+def cheats_to_shift(protocol: Protocol, clients: int, shift: float, limit: float) -> float:
+    """How many cheats move the estimated frequency of N clients by ``shift``.
+
+    Each moves it by R / N in `Cash`, with a multiple of the item's own signal, and by c_eps / N in
+    `Prot`.
+
+    >>> round(cheats_to_shift(Prot(PolarCode.construct(64, 8), 1.0), 100_000, 0.1, 0.0))
+    4621
+    """
+    most = response_scale(protocol.epsilon) if isinstance(protocol, Prot) else limit
+    return shift * clients / most
+
+
+def simulated_cheats(
+    protocol: Protocol,
+    frequency: float,
+    clients: int,
+    weight: int,
+    goal: str,
+    limit: float,
+    trials: int,
+    rng: Generator,
+) -> int:
+    """The least number of cheats that reach their goal in half of all trials, found by bisection.
+
+    Args:
+        protocol: `Cash` or `Prot`.
+        frequency, clients: of the honest clients; the cheats come on top.
+        weight: how far the false item is from the true one.
+        goal: "promote", so that the false item is decoded; "bury", so that the true one is not.
+        limit: the norm of a report of `Cash`.
+        trials: of each number of cheats, with the same honest reports.
+        rng: source of randomness.
+    """
+    if goal not in ("promote", "bury"):
+        raise ValueError(f"goal = {goal!r}: choose one of promote, bury")
+    true = rng.integers(0, 2, protocol.code.k, dtype=np.uint8)
+    false = true ^ item_at_distance(protocol.code, weight)
+    y = protocol.mean_reports(np.tile(true, (trials, 1)), frequency, clients, rng)
+
+    def reached(cheats: int) -> bool:
+        total = cheating_total(protocol, true, false, cheats, limit, goal)
+        bits = protocol.estimate((clients * y + total) / (clients + cheats)).bits
+        decoded = (bits == (false if goal == "promote" else true)).all(axis=1)
+        hits = np.count_nonzero(decoded == (goal == "promote"))
+        return bool(2 * hits >= trials)
+
+    enough = max(1, 4 * holders(frequency, clients))
+    too_few = 0
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        too_few, enough = (too_few, middle) if reached(middle) else (middle, enough)
+    return enough

@@ -1,0 +1,64 @@
+"""Clients with a mistake in them, to show that audit and tests find it. Never use them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ldpcash.beyond.audit import Randomizer
+from ldpcash.noise import Grid, safe_grid
+from ldpcash.privacy import gaussian_sigma
+from ldpcash.protocols import Cash, Prot
+
+Reals = NDArray[np.float64]
+
+
+class FloatNoise(Cash):
+    """Adds noise in floating point, as one would at first: the law is right, and bits leak."""
+
+    def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator | None = None) -> Reals:
+        signs, held = self._clients(bits, holds)
+        signals = signs * held[:, None] / np.sqrt(self.code.n)
+        noise = np.random.default_rng(rng).standard_normal(signals.shape)
+        return np.asarray(signals + self.sigma * noise)
+
+
+class HalfSensitivity(Cash):
+    """Takes the sensitivity for 1, the energy of a signal, and not for the 2 between signals."""
+
+    @cached_property
+    def grid(self) -> Grid:
+        sigma = gaussian_sigma(self.epsilon, self.delta, 1.0)
+        return safe_grid(self.epsilon, self.delta, sigma, self.code.n, self.code.n // 4)
+
+
+class SwappedCoin(Prot):
+    """Keeps the sign as often as it should be flipped. What it sends is as private, but wrong."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._threshold = np.uint64(2**64 - int(self._threshold))
+
+
+class LazyCoin(Prot):
+    """Draws another coin where it should flip the sign, and so flips half as often."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._threshold = np.uint64((2**64 + int(self._threshold)) // 2)
+
+
+def reused_noise(cash: Cash) -> Randomizer:
+    """A client and a neighbour without an item, who draw the same noise: ``(count, 2 n)``."""
+
+    def randomizer(item: Any, count: int, rng: Generator) -> Reals:
+        bits = np.zeros((count, cash.code.k), dtype=np.uint8)
+        neighbour = cash.reports(bits, np.zeros(count, dtype=bool), rng)
+        signal = (2.0 * cash.code.encode(item) - 1) / np.sqrt(cash.code.n)
+        return np.hstack([neighbour + signal, neighbour])
+
+    return randomizer

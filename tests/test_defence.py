@@ -1,0 +1,177 @@
+"""Cheats: who is refused, and how many it takes, against closed forms.
+
+Every statistical test has a fixed seed and a false-alarm rate of at most 1e-6.
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ldpcash import Cash, PolarCode, Prot, ReportSum, SCLDecoder
+from ldpcash.beyond.defence import (
+    CheckedSum,
+    cash_check,
+    cheating_total,
+    cheats_needed,
+    cheats_to_shift,
+    item_at_distance,
+    largest_norm,
+    prot_check,
+    simulated_cheats,
+)
+
+PAPER = PolarCode.construct(64, 8)
+ITEM = np.array([1, 0, 1, 1, 0, 0, 1, 0], dtype=np.uint8)
+X = (2.0 * PAPER.encode(ITEM) - 1) / 8
+EVERYBODY = np.ones(20_000, dtype=bool)
+
+
+def protocols(epsilon):
+    return [
+        Cash(PAPER, epsilon),
+        Prot(PAPER, epsilon),
+        Prot(PAPER, epsilon, SCLDecoder(PAPER), decision="soft"),
+    ]
+
+
+def limit_of(protocol):
+    return largest_norm(protocol) if isinstance(protocol, Cash) else 0.0
+
+
+def check_of(protocol):
+    return cash_check(protocol) if isinstance(protocol, Cash) else prot_check(protocol)
+
+
+class TestCheck:
+    @pytest.mark.parametrize("epsilon", [0.5, 4.0])
+    @pytest.mark.parametrize("rejection", [0.3, 0.01])
+    def test_honest_reports_are_refused_as_often_as_stated(self, epsilon, rejection):
+        cash = Cash(PAPER, epsilon)
+        sent = cash.reports(np.tile(ITEM, (20_000, 1)), EVERYBODY, np.random.default_rng(1))
+        refused = np.count_nonzero(~cash_check(cash, rejection)(sent))
+        assert stats.binomtest(refused, 20_000, rejection).pvalue > 1e-6
+
+    def test_an_empty_client_is_refused_less_often(self):
+        cash = Cash(PAPER, 8.0)
+        sent = cash.reports(np.tile(ITEM, (20_000, 1)), ~EVERYBODY, np.random.default_rng(1))
+        refused = np.count_nonzero(~cash_check(cash, 0.1)(sent))
+        assert stats.binomtest(refused, 20_000, 0.1, alternative="greater").pvalue > 1e-6
+
+    @pytest.mark.parametrize("protocol", protocols(1.0)[:2])
+    def test_by_default_no_honest_client_is_refused(self, protocol):
+        """Of 20,000 reports of Cash, four or more are refused with 7e-9."""
+        sent = protocol.reports(np.tile(ITEM, (20_000, 1)), EVERYBODY, np.random.default_rng(1))
+        refused = np.count_nonzero(~check_of(protocol)(sent))
+        assert refused <= 3 * isinstance(protocol, Cash)
+
+    def test_what_no_client_of_prot_sends(self):
+        prot = Prot(PAPER, 1.0)
+        one = np.zeros(64)
+        one[3] = prot.amplitude
+        for wrong in (0 * one, 2 * one, 0.5 * one, one + np.roll(one, 1), one + 1e-9, one * np.nan):
+            assert not prot_check(prot)(wrong[None]).any()
+        assert prot_check(prot)(np.array([one, -one])).all()
+
+    def test_bad_rejection(self):
+        with pytest.raises(ValueError, match=r"rejection = 0: needs a number between 0 and 1"):
+            largest_norm(Cash(PAPER, 1.0), 0)
+
+
+class TestCheckedSum:
+    def test_rejected_reports_are_counted_and_change_nothing(self):
+        cash = Cash(PAPER, 1.0)
+        honest = cash.reports(np.tile(ITEM, (50, 1)), EVERYBODY[:50], np.random.default_rng(1))
+        cheats = np.array([1e9 * X, np.full(64, np.nan), np.full(64, np.inf), np.full(64, 1e200)])
+        total, plain = CheckedSum(64, cash_check(cash)), ReportSum(64)
+        total.add(np.vstack([honest[:20], cheats, honest[20:]]))
+        plain.add(honest)
+        assert (total.count, total.rejected) == (50, 4)
+        np.testing.assert_allclose(total.mean, plain.mean, rtol=1e-12)
+        total.add(honest[0])  # a single report
+        assert total.count == 51
+        both = total + total
+        assert (both.count, both.rejected) == (102, 8)
+        np.testing.assert_array_equal(both.mean, total.mean)
+
+    def test_what_it_does_not_take(self):
+        total = CheckedSum(64, cash_check(Cash(PAPER, 1.0)))
+        for wrong in (np.zeros(63), 0.0):
+            with pytest.raises(ValueError, match="reports has shape"):
+                total.add(wrong)
+        with pytest.raises(ValueError, match="other = a ReportSum: reports in it were not checked"):
+            total + ReportSum(64)
+        with pytest.raises(ValueError, match="n = 2: sums of length 64 only add"):
+            total + CheckedSum(2, total.check)
+
+    @pytest.mark.parametrize("protocol", protocols(4.0))
+    def test_one_client_decides_alone_unless_it_is_checked(self, protocol):
+        false = ITEM ^ item_at_distance(PAPER, 32)
+        sent = protocol.reports(
+            np.tile(ITEM, (2000, 1)), EVERYBODY[:2000], np.random.default_rng(1)
+        )
+        cheat = 1e6 * (2.0 * PAPER.encode(false) - 1)
+        plain, total = ReportSum(64), CheckedSum(64, check_of(protocol))
+        for reports in (plain, total):
+            reports.add(np.vstack([sent, cheat]))
+        assert protocol.estimate(plain.mean).bits.tolist() == false.tolist()
+        assert protocol.estimate(total.mean).bits.tolist() == ITEM.tolist()
+        assert (total.count, total.rejected) == (2000, 1)
+
+
+class TestCheats:
+    @pytest.mark.parametrize("goal", ["promote", "bury"])
+    @pytest.mark.parametrize("protocol", protocols(1.0))
+    def test_each_of_them_passes_the_check(self, protocol, goal):
+        false = ITEM ^ item_at_distance(PAPER, 16)
+        limit = limit_of(protocol) * (1 - 1e-12)
+        sums = [cheating_total(protocol, ITEM, false, m, limit, goal) for m in range(10)]
+        assert check_of(protocol)(np.diff(sums, axis=0)).all()
+
+    @pytest.mark.parametrize("epsilon", [1.0, 4.0])
+    @pytest.mark.parametrize(("goal", "weight"), [("bury", 16), ("promote", 32)])
+    @pytest.mark.parametrize("which", [0, 1, 2])
+    def test_as_many_as_the_closed_form_says(self, which, goal, weight, epsilon):
+        """A million clients: noise moves the number by a few parts in a hundred, and a server that
+        rounds asks for up to a tenth more, because every position has to fall."""
+        protocol = protocols(epsilon)[which]
+        limit = limit_of(protocol)
+        found = simulated_cheats(
+            protocol, 0.6, 10**6, weight, goal, limit, 100, np.random.default_rng(1)
+        )
+        needed = cheats_needed(protocol, 600_000, weight, limit, goal)
+        assert 0.98 < found / needed < (1.1 if which == 1 else 1.03)
+
+    def test_rounding_halves_what_buries_an_item(self):
+        """9 of 16 positions are enough for a server that rounds, and a soft one counts them all."""
+        found = [
+            simulated_cheats(protocol, 0.6, 10**6, 16, "bury", 0.0, 100, np.random.default_rng(1))
+            for protocol in protocols(4.0)[1:]
+        ]
+        assert 9 / 16 < found[0] / found[1] < 10 / 16
+
+    def test_fewer_do_not_win_and_one_may_be_enough(self):
+        """A client on its own, with nobody honest to hold the item."""
+        for protocol in protocols(1.0)[::2]:
+            args = (16, "promote", limit_of(protocol), 100, np.random.default_rng(1))
+            assert simulated_cheats(protocol, 0.0, 1, *args) == 1
+
+    @pytest.mark.parametrize("protocol", protocols(2.0)[:2])
+    def test_the_frequency_shifts_as_the_closed_form_says(self, protocol):
+        clients, limit = 10_000, limit_of(protocol)
+        cheats = round(cheats_to_shift(protocol, clients, 0.2, limit))
+        if isinstance(protocol, Cash):
+            sent = np.tile(limit * X, (cheats, 1))
+        else:
+            sent = np.zeros((cheats, 64))
+            turn = np.arange(cheats) % 64
+            sent[np.arange(cheats), turn] = protocol.amplitude * np.sign(X[turn])
+        y = protocol.mean_reports([ITEM], 0.6, clients, np.random.default_rng(1))
+        before, after = protocol.estimate(y), protocol.estimate(y + sent.sum(axis=0) / clients)
+        assert before.bits.tolist() == after.bits.tolist() == [ITEM.tolist()]
+        assert after.frequency - before.frequency == pytest.approx(0.2, rel=0.02)
+
+    def test_bad_arguments(self):
+        with pytest.raises(ValueError, match=r"weight = 5: the code has \[0, 16, 32, 48, 64\]"):
+            item_at_distance(PAPER, 5)
+        with pytest.raises(ValueError, match="goal = 'win': choose one of promote, bury"):
+            simulated_cheats(Prot(PAPER, 1.0), 0.5, 10, 16, "win", 0.0, 1, np.random.default_rng(1))
