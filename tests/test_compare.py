@@ -30,8 +30,15 @@ def test_eta_is_where_the_noise_says(name):
     assert eta == pytest.approx(0.97 * expected, rel=0.05)
 
 
-def test_none_beyond_all_clients():
-    cases = [Case("Cash", 0.1, 1000, 10.0), Case("Prot, soft", 2.0, 1000, 0.24)]
+def test_what_is_not_found():
+    cases = [
+        Case("Cash", 0.1, 1000, 10.0),
+        Case("Prot, soft", 2.0, 1000, 0.24),
+        Case("Prot, soft", 2.0, 1000, 0.15),
+        Case("Prot, soft", 2.0, 1000, 2.0),
+    ]
     etas = smallest_frequencies(cases, 1e-2, 5, min_errors=50, max_trials=20_000)
-    assert etas[0] is None
-    assert etas[1] is not None
+    assert etas[0] is None  # all clients are not enough
+    assert 0.2 < etas[1] < 0.26
+    assert math.isnan(etas[2])  # looked for in the wrong place
+    assert math.isnan(etas[3])

@@ -113,6 +113,10 @@ class TestArguments:
             ({6: [3, 3]}, "6 needs distinct information indices"),
             ({6: [4]}, "6 needs distinct information indices"),
             ({4: [3, 5]}, "5 comes after 4"),
+            ({6.5: [3]}, "needs information indices for each frozen index"),
+            ({6: 3}, "needs information indices for each frozen index"),
+            ({6: [3.0]}, "needs information indices for each frozen index"),
+            (5, "needs information indices for each frozen index"),
         ],
     )
     def test_dynamic_frozen_bits(self, dynamic, message):

@@ -9,6 +9,7 @@ from dp_accounting import get_sigma_gaussian
 
 from ldpcash import (
     gaussian_delta,
+    gaussian_epsilon,
     gaussian_sigma,
     keep_probability,
     keep_threshold,
@@ -146,3 +147,19 @@ def test_response_scale_makes_the_sign_unbiased(epsilon):
 def test_bad_keep(keep):
     with pytest.raises(ValueError, match="keep = "):
         response_epsilon(keep)
+
+
+class TestEpsilon:
+    @pytest.mark.parametrize("epsilon", [0.03, 1.0, 10.0])
+    @pytest.mark.parametrize("delta", [1e-12, 1e-4, 0.1])
+    def test_undoes_sigma(self, epsilon, delta):
+        sigma = gaussian_sigma(epsilon, delta, 1.5)
+        assert gaussian_epsilon(delta, sigma, 1.5) == pytest.approx(epsilon, rel=1e-9)
+
+    def test_nothing_is_lost_in_much_noise(self):
+        assert gaussian_epsilon(0.1, 100.0, 1.0) == 0.0
+
+    @pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, float("nan")])
+    def test_arguments(self, delta):
+        with pytest.raises(ValueError, match="delta = "):
+            gaussian_epsilon(delta, 1.0, 1.0)

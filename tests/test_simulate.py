@@ -169,6 +169,7 @@ class TestPoint:
             ({"info": BIORTHOGONAL, "k": 7, "method": "pw"}, "method = 'pw': give it or info"),
             ({"method": "magic"}, "method = 'magic'"),
             ({"dynamic": {63: [31]}}, "dynamic = .*: give info with it"),
+            ({"k": 1, "info": [31], "dynamic": 5}, "dynamic = 5"),
             ({"k": 1, "info": [31], "dynamic": {30: [31]}}, "dynamic = .*: 31 comes after 30"),
             ({"decoder": "BP"}, "decoder = 'BP': choose one of SCL, ML"),
             ({"decoder": "ML", "list_size": 4}, "list_size = 4: MLDecoder has no such option"),

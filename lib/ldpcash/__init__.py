@@ -10,6 +10,7 @@ from ldpcash.decode import MLDecoder, SCLDecoder
 from ldpcash.polar import PolarCode
 from ldpcash.privacy import (
     gaussian_delta,
+    gaussian_epsilon,
     gaussian_sigma,
     keep_probability,
     keep_threshold,
@@ -35,6 +36,7 @@ __all__ = [
     "SweepError",
     "columns",
     "gaussian_delta",
+    "gaussian_epsilon",
     "gaussian_sigma",
     "holders",
     "keep_probability",

@@ -18,6 +18,7 @@ successive-cancellation decoder makes, 0 for the worse half (``-``), 1 for the b
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 
@@ -72,8 +73,13 @@ class PolarCode:
         """The dynamic frozen bits in order, each with its information indices in order."""
         free = set(self.info.tolist())
         parities: dict[int, tuple[int, ...]] = {}
-        for index in sorted(dynamic):
-            sources = sorted(dynamic[index])
+        try:
+            given = {operator.index(i): sorted(map(operator.index, s)) for i, s in dynamic.items()}
+        except (AttributeError, TypeError):
+            raise ValueError(
+                f"dynamic = {dynamic!r}: needs information indices for each frozen index"
+            ) from None
+        for index, sources in sorted(given.items()):
             if not 0 <= index < self.n or index in free:
                 raise ValueError(f"dynamic = {dynamic!r}: {index} is not a frozen index")
             if not sources or len(set(sources)) < len(sources) or not {*sources} <= free:
@@ -82,7 +88,7 @@ class PolarCode:
                 )
             if sources[-1] > index:
                 raise ValueError(f"dynamic = {dynamic!r}: {sources[-1]} comes after {index}")
-            parities[int(index)] = tuple(map(int, sources))
+            parities[index] = tuple(sources)
         return parities
 
     def __repr__(self) -> str:

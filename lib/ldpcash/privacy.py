@@ -2,8 +2,9 @@
 
 Two randomizers are calibrated here. The *Gaussian mechanism* (the paper's Theorem 2) adds normal
 noise to a vector that can move by at most ``sensitivity``; `gaussian_delta` is its exact privacy
-profile and `gaussian_sigma` the smallest safe noise, after Balle and Wang (2018). *Randomized
-response* (the baseline's) tells the truth about one sign with a fixed probability.
+profile, `gaussian_epsilon` the same read the other way, and `gaussian_sigma` the smallest safe
+noise, after Balle and Wang (2018). *Randomized response* (the baseline's) tells the truth about one
+sign with a fixed probability.
 
 `gaussian_sigma` and `keep_threshold`, which decide what a client does, err on the private side:
 what they return satisfies the promise in exact arithmetic, not only up to rounding.
@@ -44,6 +45,33 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float) -> float:
     _check_positive("sigma", sigma)
     _check_positive("sensitivity", sensitivity)
     return math.exp(_log_delta(epsilon, sigma / sensitivity))
+
+
+def gaussian_epsilon(delta: float, sigma: float, sensitivity: float) -> float:
+    """The smallest epsilon for which noise of scale sigma is (epsilon, delta) private.
+
+    Rounded up, by a part in 10**12 at most.
+
+    Args:
+        delta: between 0 and 1.
+        sigma: standard deviation of the noise in each coordinate.
+        sensitivity: largest L2 distance between two noiseless vectors.
+
+    >>> round(gaussian_epsilon(1e-4, 6.3714, 2.0), 4)
+    1.0
+    """
+    if not 0 < delta < 1:
+        raise ValueError(f"delta = {delta!r}: needs a number between 0 and 1")
+    if gaussian_delta(0.0, sigma, sensitivity) <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while gaussian_delta(high, sigma, sensitivity) > delta:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        private = gaussian_delta(middle, sigma, sensitivity) <= delta
+        low, high = (low, middle) if private else (middle, high)
+    return high
 
 
 def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:

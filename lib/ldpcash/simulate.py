@@ -125,7 +125,11 @@ class Point:
             except TypeError:
                 raise ValueError(f"info = {self.info!r}: needs k whole numbers") from None
             if self.dynamic is not None:
-                parities = PolarCode(plain["n"], plain["info"], dict(self.dynamic)).dynamic
+                try:
+                    dynamic = dict(self.dynamic)
+                except (TypeError, ValueError):
+                    raise ValueError(f"dynamic = {self.dynamic!r}: see PolarCode") from None
+                parities = PolarCode(plain["n"], plain["info"], dynamic).dynamic
                 plain["dynamic"] = tuple(parities.items()) or None
             return plain
         plain["method"] = "pw" if self.method is None else self.method

@@ -160,12 +160,19 @@ def normal_approximation(n: int, k: int, snr: float) -> float:
 
 
 def strength_at(error: Callable[[float], float], level: float) -> float:
-    """Where a falling error rate reaches a level.
+    """Where a falling error rate reaches a level, at 1e-3 or more.
 
     >>> round(strength_at(lambda strength: simplex_limit(8, strength), 1e-3), 3)
     8.787
     """
-    return float(brentq(lambda x: math.log(error(x) / level), 0.1, 60.0, xtol=1e-9))
+    low, high = 1e-3, 1.0
+    while error(high) > level:
+        low, high = high, 2 * high
+        if high > 1e6:
+            raise ValueError(f"level = {level!r}: the error rate does not fall so low")
+    if not error(low) >= level > 0:
+        raise ValueError(f"level = {level!r}: the error rate is never so high")
+    return float(brentq(lambda x: error(x) - level, low, high, xtol=1e-12 * high))
 
 
 def _error(another_above: Callable[[float], float], snr: float, start: float) -> float:

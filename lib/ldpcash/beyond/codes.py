@@ -8,32 +8,36 @@ Any linear code is a polar code with dynamic frozen bits (`as_polar`), so the li
 Some families have a good merit, the better ones for few bits. A word is a function of m = log2(n)
 bits::
 
-    k <= m            simplex     linear functions. All words weigh n / 2: the merit is 1.
-    k <= m + m // 2   quadratic   and quadratic forms of full rank, as far from all linear functions
-                                  as can be. Words weigh n / 2 +- sqrt(n) / 2 if m is even.
-    k <= m**2 // 4    bilinear    sums of products of one of the first and one of the other bits.
-                                  Words weigh n / 4 to n / 2: the merit is above 1/2.
-    k <= 32           Reed-Muller the heaviest rows of G, without the all-one row unless that keeps
-                                  lighter rows out. With products of two bits: 1/3.
-    any k             checked     the most reliable rows, the last of them for a CRC. The all-one
-                                  word does not pass it.
+    simplex      linear functions, k <= m. All words weigh n / 2: the merit is 1.
+    quadratic    linear functions and quadratic forms of high rank, which are far from all of them.
+                 The first m // 2 forms for even m are bent: words weigh n / 2 +- sqrt(n) / 2.
+    bilinear     sums of products of one of the first m / 2 bits and one of the others. Words weigh
+                 n / 4 to n / 2: the merit is above 1/2.
+    Reed-Muller  the heaviest rows of G, without the all-one row unless that keeps lighter rows out.
+                 With products of two bits the merit is 1/3.
+    checked      the most reliable rows, the last of them for a CRC, which the all-one word fails.
 
-`code_for_privacy` chooses among them, as far as a list of 32 can decode them.
+`code_for_privacy` chooses among them, as far as a list of 32 decodes them nearly as well as maximum
+likelihood would. A shorter code can be used at any length, by repeating its words.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpcash.checks import whole_number
-from ldpcash.polar import Bits, PolarCode, as_bits, polar_transform
+from ldpcash.polar import MAX_ENUMERABLE, Bits, PolarCode, as_bits, polar_transform
 from ldpcash.theory import normal_approximation, strength_at
 
-_BILINEAR = 256  # length above which a list of 32 gains nothing from bilinear codes
-_REED_MULLER = 32  # bits above which it gains nothing from Reed-Muller codes
+# What a list of 32 decodes well, found by simulation.
+_BILINEAR = 256  # length of bilinear codes
+_QUADRATIC = 512  # length of quadratic codes
+_FORMS = 4  # their forms at lengths above 64: each doubles the paths that early bits need
+_REED_MULLER = 32  # bits of Reed-Muller codes
 _CRC = {6: 0x61, 11: 0xE21, 16: 0x11021}
 
 # Polynomials over GF(2) whose root generates the field of 2**m elements, as bits: Lidl and
@@ -42,10 +46,11 @@ _PRIMITIVE = (3, 7, 11, 19, 37, 67, 131, 285, 529, 1033, 2053, 4179)
 
 
 def code_for_privacy(n: int, k: int) -> PolarCode:
-    """The best code of this length and dimension that is known here, for `Cash`.
+    """The best code of this length and dimension that is known here, for `Cash` and a list of 32.
 
-    It has a larger ratio of smallest to largest distance than the constructions that only look at
-    reliabilities. A longer one is never worse, up to the simplex code at n = 2**k.
+    Up to 20 bits it is the one with the largest merit; a greater length never makes it smaller. A
+    list of 8 is nearly as good while there are few quadratic forms, as for (64, 8). (A decoder that
+    compares with all words could use still better codes, at lengths where 2**k words are few.)
 
     Args:
         n: length of a codeword, a power of two up to 4096.
@@ -58,20 +63,26 @@ def code_for_privacy(n: int, k: int) -> PolarCode:
     """
     m = _levels(n)
     whole_number("k", k, 1, n)
+    if k <= MAX_ENUMERABLE:
+        short = (code for level in range(m + 1) for code in _families(level, k))
+        return _repeated(max(short, key=merit), n)  # of equals the first, and shortest
+    if k <= _REED_MULLER or k + 11 > n:
+        return _reed_muller(n, k)
+    snr = strength_at(lambda x: normal_approximation(n, k, x), 1e-2)
+    return with_checks(PolarCode.construct(n, k + 11, "ga", math.sqrt(n) / snr), 11)
+
+
+def _families(m: int, k: int) -> Iterator[PolarCode]:
+    """The codes of length 2**m and dimension k that a list of 32 decodes well."""
+    n = 2**m
     if k <= m:
-        return PolarCode(n, np.sort(_linear_indices(m))[:k])
-    if m >= 4 and k <= m + m // 2:
-        return quadratic_code(n, k)
+        yield PolarCode(n, sorted(n - 1 - 2**j for j in range(m))[-k:])
+    elif k <= m * (m + 1) // 2 and (n <= 64 or (n <= _QUADRATIC and k - m <= _FORMS)):
+        yield quadratic_code(n, k)
     if k <= m**2 // 4 and n <= _BILINEAR:
-        return PolarCode(n, [i for i in range(n) if _is_bilinear(i, m)][-k:])
-    if k > _REED_MULLER and k + 11 <= n:
-        snr = strength_at(lambda x: normal_approximation(n, k, x), 1e-2)
-        return with_checks(PolarCode.construct(n, k + 11, "ga", math.sqrt(n) / snr), 11)
-    heaviest_first = sorted(range(n), key=lambda i: (-i.bit_count(), -i))
-    lightest = heaviest_first[k - 1].bit_count()
-    if k < n and heaviest_first[k].bit_count() == lightest:  # another as heavy as the lightest
-        return PolarCode(n, heaviest_first[1 : k + 1])
-    return PolarCode(n, heaviest_first[:k])
+        yield PolarCode(n, [i for i in range(n) if _is_bilinear(i, m)][-k:])
+    if k <= n:
+        yield _reed_muller(n, k)
 
 
 def _is_bilinear(index: int, m: int) -> bool:
@@ -80,26 +91,41 @@ def _is_bilinear(index: int, m: int) -> bool:
     return len(zeros) == 2 and zeros[0] < m - m // 2 <= zeros[1]
 
 
+def _reed_muller(n: int, k: int) -> PolarCode:
+    """The heaviest rows, without the all-one row where that takes no lighter row."""
+    heaviest_first = sorted(range(n), key=lambda i: (-i.bit_count(), -i))
+    last = heaviest_first[k - 1]
+    another = k < n and heaviest_first[k].bit_count() == last.bit_count()
+    return PolarCode(n, heaviest_first[1 : k + 1] if another else heaviest_first[:k])
+
+
+def _repeated(code: PolarCode, n: int) -> PolarCode:
+    """The code whose words are those of a shorter one, written over and over."""
+    shift = n - code.n
+    dynamic = {i + shift: [j + shift for j in sources] for i, sources in code.dynamic.items()}
+    return PolarCode(n, code.info + shift, dynamic)
+
+
 def quadratic_code(n: int, k: int) -> PolarCode:
     """All m linear functions of x in GF(2**m), n = 2**m, and k - m quadratic forms.
 
-    A function is x -> trace(a x**e): linear for e = 1, quadratic for e = 2**j + 1. With j = m / 2
-    for even m all sums of such forms have full rank, they are *bent*: at distance n / 2 +-
-    sqrt(n) / 2 from every linear function (Kasami). With j = (m - 1) / 2 for odd m their rank is
-    m - 1 (Gold), and the distance n / 2 or n / 2 +- sqrt(n / 2).
+    A function is x -> trace(a x**e): linear for e = 1, quadratic for e = 2**j + 1. Forms come in
+    the order of falling j, and sums of the first have a high rank (Delsarte and Goethals). With
+    j = m / 2 for even m it is full, they are *bent*: at distance n / 2 +- sqrt(n) / 2 from every
+    linear function (Kasami). With j = (m - 1) / 2 for odd m it is m - 1 (Gold), and the distance
+    n / 2 or n / 2 +- sqrt(n / 2).
 
     Args:
-        n: length, a power of two from 4 to 4096.
-        k: number of information bits, from m to m + m // 2.
+        n: length, a power of two from 2 to 4096.
+        k: number of information bits, from m to m (m + 1) / 2.
 
     >>> quadratic_code(128, 10).weight_distribution()
     {0: 1, 56: 252, 64: 575, 72: 196}
     """
     m = _levels(n)
-    whole_number("k", k, m, m + m // 2)
-    forms = _traces(m, 2 ** (m // 2) + 1)
-    rows = [*_traces(m, 1), *forms[: k - m]]
-    return as_polar(np.array(rows)[:, ::-1])  # the all-zero argument last: no constant in u
+    whole_number("k", k, max(m, 1), m * (m + 1) // 2)
+    rows = [row for j in (None, *range(m // 2, 0, -1)) for row in _traces(m, 2**j + 1 if j else 1)]
+    return as_polar(np.array(rows[:k])[:, ::-1])  # the all-zero argument last: no constant in u
 
 
 def as_polar(generator: ArrayLike) -> PolarCode:
@@ -138,8 +164,8 @@ def as_polar(generator: ArrayLike) -> PolarCode:
 def with_checks(code: PolarCode, checks: int) -> PolarCode:
     """The same code with its last information bits turned into a CRC of the others.
 
-    They are dynamic frozen bits, so a list decoder drops paths that do not fit as soon as it comes
-    to them, and what it returns always fits.
+    They are dynamic frozen bits: a list decoder makes every path fit, and a wrong one pays for that
+    in its metric. What comes back always fits, so nothing is detected; but the right path wins.
 
     Args:
         code: k + checks information bits, none of them dynamic.
@@ -254,11 +280,6 @@ def _levels(n: int) -> int:
     """log2(n), if it is a length."""
     PolarCode(n, [0])  # which says what is wrong otherwise
     return int(n).bit_length() - 1
-
-
-def _linear_indices(m: int) -> list[int]:
-    """The rows of G that weigh half of n."""
-    return [2**m - 1 - 2**j for j in range(m)]
 
 
 def _traces(m: int, exponent: int) -> list[Bits]:

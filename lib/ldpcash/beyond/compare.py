@@ -18,7 +18,7 @@ from typing import Any
 
 from ldpcash.experiments import crossing
 from ldpcash.privacy import gaussian_sigma, response_scale
-from ldpcash.simulate import Point
+from ldpcash.simulate import Point, Row
 from ldpcash.sweeps import sweep
 
 # One decoder for all. "hard" rounds the mean first, as the paper's Remark 2 has it.
@@ -58,7 +58,7 @@ class Case:
     Args:
         name: one of `CONTENDERS`.
         epsilon, clients: the privacy and the number of clients.
-        expected: about where, 0 to 1; more than 1 means that there is none.
+        expected: about where; more than 1 if there is probably none.
     """
 
     name: str
@@ -70,7 +70,10 @@ class Case:
 def smallest_frequencies(
     cases: Iterable[Case], level: float, seed: int, *, min_errors: int, max_trials: int
 ) -> list[float | None]:
-    """The frequency at which each case's block error rate falls to ``level``; None above 1.
+    """The frequency at which each case's block error rate falls to ``level``.
+
+    None means that not even f = 1 is enough, which was simulated; NaN that the rate is not where it
+    was expected, or that there were too few trials to see it.
 
     Args:
         cases: what is looked for.
@@ -82,27 +85,26 @@ def smallest_frequencies(
     >>> round(eta, 2)
     0.23
     """
-    cases = list(cases)
     curves = [
         [
             Point(
                 epsilon=case.epsilon,
                 clients=case.clients,
-                frequency=share * case.expected,
+                frequency=frequency,
                 **CONTENDERS[case.name],
             )
-            for share in _AROUND
-            if share * case.expected <= 1
+            for frequency in sorted({min(1.0, share * case.expected) for share in _AROUND})
         ]
         for case in cases
     ]
-    rows = iter(
-        sweep(
-            [point for curve in curves for point in curve],
-            seed,
-            min_errors=min_errors,
-            max_trials=max_trials,
-        )
-    )
-    found = [[next(rows) for _ in curve] for curve in curves]
-    return [crossing(curve, level, "frequency") for curve in found]
+    points = [point for curve in curves for point in curve]
+    rows = iter(sweep(points, seed, min_errors=min_errors, max_trials=max_trials))
+    return [_where([next(rows) for _ in curve], level) for curve in curves]
+
+
+def _where(curve: list[Row], level: float) -> float | None:
+    """Where a curve crosses a level; None or NaN if it does not."""
+    found = crossing(curve, level, "frequency")
+    if found is None and curve[-1].point.frequency == 1 and curve[-1].rate > level:
+        return None
+    return math.nan if found is None else found
