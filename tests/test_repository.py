@@ -14,6 +14,7 @@ README = (ROOT / "README.md").read_text()
 
 sys.path.insert(0, str(ROOT / "tools"))
 import env  # noqa: E402
+import notebooks as runner  # noqa: E402
 
 
 def run_example(number):
@@ -36,6 +37,25 @@ def test_the_readme_s_sweep_runs_as_written():
     ]
 
 
+def test_the_readme_s_code_runs_as_written():
+    lines = run_example(2).splitlines()
+    assert lines[0].startswith("PolarCode(8, [3, 5], {")
+    assert lines[1] == "True"
+
+
+def test_the_readme_s_parameter_is_one():
+    name, values = re.search(r"`(\w+): (\{.*\})` into `mine.yaml`", README).groups()
+    runner.check_parameters(name, yaml.safe_load(values))
+    assert f"tools/notebooks.py run {name} --parameters mine.yaml" in README
+
+
+def test_the_readme_shows_pictures_that_exist():
+    pictures = re.findall(r"!\[.+\]\((.+)\)", README)
+    assert len(pictures) >= 2
+    for picture in pictures:
+        assert (ROOT / picture).exists()
+
+
 def test_the_readme_names_every_target_and_file():
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
     targets = re.findall(r"^make (\w+) +\S", listed.stdout, re.MULTILINE)
@@ -46,7 +66,7 @@ def test_the_readme_names_every_target_and_file():
         assert re.search(rf"`{target}`|make {target}\b", README), target
     for name in re.findall(r"^\| `([\w/.]+)`", README, re.MULTILINE):
         assert (ROOT / name).exists(), name
-    for module in (ROOT / "lib" / "ldpcash").glob("[a-z]*.py"):
+    for module in (ROOT / "lib" / "ldpcash").rglob("[a-z]*.py"):
         assert module.name in README
 
 
