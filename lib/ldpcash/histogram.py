@@ -109,7 +109,7 @@ class Plan:
         - Symbols: of the b bits that bring the least noise (`symbol_bits`).
         - Code: a `symbol_code` for the weakest signal that can clear the threshold.
         - K: the power of two from 2 / f up, f the smallest frequency that can be found, so that two
-          such items seldom meet; from 16 to 256, because the server's work grows with K, and items
+          such items seldom meet; from 64 to 256, because the server's work grows with K, and items
           that do meet are told apart by taking out the heavier.
         - T: 1. Every item is searched for in one group's noise, so splitting clients loses more
           than a second hash gains.
@@ -143,7 +143,7 @@ class Plan:
 
         if channels is None:
             smallest = bar * build(2).noise / math.sqrt(clients)
-            channels = 2 ** min(8, max(4, math.ceil(math.log2(2 / smallest))))
+            channels = 2 ** min(8, max(6, math.ceil(math.log2(2 / smallest))))
         return cls(build(channels), **options)
 
     @property
@@ -382,8 +382,8 @@ def succinct_histogram(
     >>> packing = Packing(20, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     >>> for line in succinct_histogram(names, epsilon=2.0, seed=2, packing=packing):
     ...     print(f"{line.item} {line.frequency:.2f} [{line.low:.2f}, {line.high:.2f}]")
-    ANNA 0.59 [0.57, 0.61]
-    BOB 0.30 [0.28, 0.32]
+    ANNA 0.60 [0.58, 0.63]
+    BOB 0.32 [0.30, 0.34]
     """
     if packing is None:
         rows = np.asarray(items)
