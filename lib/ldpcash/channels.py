@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, log_ndtr
 
 from ldpcash.checks import real_number, whole_number
+from ldpcash.normals import normals
 from ldpcash.polar import MAX_ENUMERABLE, Bits, PolarCode, as_bits, reliability
 from ldpcash.privacy import gaussian_sigma
 from ldpcash.protocols import Counts, Reals, spread_evenly
@@ -425,7 +426,7 @@ class CashChannels(Channels):
     ) -> NDArray[Any]:
         """A sum of Gaussians is one Gaussian (Lemma 3)."""
         scale = self.noise * math.sqrt(clients)
-        sums = scale * rng.standard_normal((self.channels, self.cells))
+        sums = normals((self.channels, self.cells), scale, rng)
         signals = self.signs(bits) / math.sqrt(self.code.n)
         np.add.at(sums, np.asarray(channel), np.asarray(counts)[:, None] * signals)
         return sums

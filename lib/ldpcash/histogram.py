@@ -225,36 +225,34 @@ class Collector:
         shape = (words.size, *self.plan.channels.payload.shape)
         kind = self.plan.channels.payload.base.kind
         if words.dtype != np.uint64 or values.shape != shape or values.dtype.kind != kind:
-            self.rejected["size"] += max(1, words.size)
-            raise ValueError(
-                f"sent has shape {values.shape} and type {values.dtype}: needs {shape} for"
-                f" {words.size} seeds"
-            )
+            self._reject("size", words.size, f"sent has shape {values.shape}: needs {shape}")
         if kind == "u" and values.max(initial=0) > self._largest:
-            self.rejected["symbol"] += len(words)
-            raise ValueError(f"sent holds {values.max()}: the largest symbol is {self._largest}")
+            self._reject(
+                "symbol", words.size, f"sent holds {values.max()}: {self._largest} at most"
+            )
         if kind == "f" and not np.isfinite(values).all():
-            self.rejected["not finite"] += len(words)
-            raise ValueError("sent holds NaN or infinity: nothing of it was added")
+            self._reject("not finite", words.size, "sent holds NaN or infinity")
         group = groups(words, self.plan.groups)
         for number in range(self.plan.groups):
             mine = group == number
             self.plan.channels.add(self.sums[number], words[mine], values[mine])
             self.clients[number] += np.count_nonzero(mine)
 
-    def receive(self, reports: Iterable[bytes]) -> int:
-        """Take in reports as bytes, and return how many; the others are counted in `rejected`."""
-        channels = self.plan.channels
-        seeds, sent, rejected = wire.from_bytes(
-            reports, self.plan.fingerprint, channels.payload, self._largest
-        )
-        self.rejected += rejected
-        self.add(seeds, sent)
-        return len(seeds)
+    def _reject(self, reason: str, reports: int, message: str) -> None:
+        self.rejected[reason] += reports
+        raise wire.ReportError(reason, f"{message}; nothing of it was added")
 
-    def check(self, report: bytes) -> None:
-        """Say what is wrong with a report, as a `wire.ReportError`; nothing, if nothing is."""
-        wire.check(report, self.plan.fingerprint, self.plan.channels.payload, self._largest)
+    def receive(self, reports: Iterable[bytes]) -> list[wire.ReportError]:
+        """Take in reports as bytes; those that cannot be used are counted in `rejected`.
+
+        Returns an error for each of them, which says what is wrong with it. The others count.
+        """
+        channels = self.plan.channels
+        fingerprint = self.plan.fingerprint
+        seeds, sent, errors = wire.from_bytes(reports, fingerprint, channels.payload, self._largest)
+        self.rejected.update(error.reason for error in errors)
+        self.add(seeds, sent)
+        return errors
 
     @property
     def _largest(self) -> int:

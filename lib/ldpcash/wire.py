@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -89,15 +88,16 @@ def check(report: bytes, fingerprint: int, payload: np.dtype[Any], largest: int)
 
 def from_bytes(
     reports: Iterable[bytes], fingerprint: int, payload: np.dtype[Any], largest: int
-) -> tuple[NDArray[np.uint64], NDArray[Any], Counter[str]]:
-    """Seeds and payloads of the reports that pass `check`, and how many did not, by reason."""
-    good, rejected = [], Counter[str]()
+) -> tuple[NDArray[np.uint64], NDArray[Any], list[ReportError]]:
+    """Seeds and payloads of the reports that pass `check`, and the errors of those that do not."""
+    good: list[bytes] = []
+    errors: list[ReportError] = []
     for report in reports:
         try:
             check(report, fingerprint, payload, largest)
             good.append(report)
         except ReportError as error:
-            rejected[error.reason] += 1
+            errors.append(error)
     layout = np.dtype(
         {
             "names": ["seed", "payload"],
@@ -107,4 +107,4 @@ def from_bytes(
         }
     )
     table = np.frombuffer(b"".join(good), dtype=layout)
-    return table["seed"].astype(np.uint64), table["payload"], rejected
+    return table["seed"].astype(np.uint64), table["payload"], errors
