@@ -31,7 +31,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, log_ndtr
 
-from ldpcash.checks import real_number, whole_number
+from ldpcash.checks import positive, whole_number
 from ldpcash.normals import normals
 from ldpcash.polar import MAX_ENUMERABLE, Bits, PolarCode, as_bits, reliability
 from ldpcash.privacy import gaussian_sigma
@@ -121,9 +121,7 @@ class Channels(ABC):
 
     def __init__(self, code: PolarCode, epsilon: float, channels: int) -> None:
         self.code = code
-        self.epsilon = real_number("epsilon", epsilon)
-        if self.epsilon <= 0:
-            raise ValueError(f"epsilon = {epsilon!r}: needs a positive number")
+        self.epsilon = positive("epsilon", epsilon)
         self.channels = check_channels(channels)
 
     @abstractmethod
@@ -190,6 +188,7 @@ def symbol_bits(epsilon: float) -> int:
     >>> [symbol_bits(epsilon) for epsilon in (0.5, 1.0, 2.0, 4.0)]
     [1, 2, 3, 6]
     """
+    positive("epsilon", epsilon)
     return min(range(1, MAX_SYMBOL_BITS + 1), key=lambda b: _noise(_truth(epsilon, 2**b), 2**b))
 
 

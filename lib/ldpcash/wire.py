@@ -65,7 +65,7 @@ def check(report: bytes, fingerprint: int, payload: np.dtype[Any], largest: int)
     """
     size = report_size(payload)
     if not isinstance(report, bytes) or report[:2] != _MAGIC:
-        raise ReportError("foreign", f"report = {report[:8]!r}...: does not begin as a report does")
+        raise ReportError("foreign", f"report = {report!r:.24}: does not begin as a report does")
     if report[2:3] != bytes([_VERSION]):
         raise ReportError("version", f"report has version {report[2:3]!r}: this is {_VERSION}")
     if len(report) >= _HEAD.size and _HEAD.unpack_from(report)[2] != fingerprint:

@@ -63,7 +63,7 @@ def census_names() -> Names:
         table = [(row["name"], float(row["percent"]) / 100) for row in csv.DictReader(file)]
     names, shares = zip(*table, strict=True)
     bits, place = np.unique(PACKING.pack(names), axis=0, return_inverse=True)
-    share = np.bincount(place.ravel(), shares)
+    share = np.asarray(np.bincount(place.ravel(), shares), dtype=np.float64)
     order = np.argsort(-share, kind="stable")
     return Names(bits[order], share[order])
 

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, ndtri
 
 from ldpcash.channels import Seeds, mix
-from ldpcash.checks import real_number, whole_number
+from ldpcash.checks import positive, whole_number
 from ldpcash.histogram import Entry
 from ldpcash.packing import Packing
 from ldpcash.polar import Bits, as_bits
@@ -71,9 +71,7 @@ class Pem:
         fdr: float = 0.05,
     ) -> None:
         self.k = whole_number("k", k, 1, 63)
-        self.epsilon = real_number("epsilon", epsilon)
-        if self.epsilon <= 0:
-            raise ValueError(f"epsilon = {epsilon!r}: needs a positive number")
+        self.epsilon = positive("epsilon", epsilon)
         self.start = min(whole_number("start", start, 1, 24), self.k)
         self.step = whole_number("step", step, 1, 16)
         self.keep = whole_number("keep", keep, 1)
