@@ -2,11 +2,14 @@
 
 Read the modules in the order in which an item travels: `polar` (bits to codewords), `privacy` (how
 much noise), `decode` (noisy averages back to bits), and `protocols`, which puts them together.
+`histogram` is the same for clients that hold any item (`packing`, `channels`, `wire`, `discover`).
 `simulate` and `sweeps` run them in large numbers, and `theory` has the closed forms that this is
 held against.
 """
 
 from ldpcash.decode import MLDecoder, SCLDecoder
+from ldpcash.histogram import Collector, Entry, Plan, succinct_histogram
+from ldpcash.packing import Packing
 from ldpcash.polar import PolarCode
 from ldpcash.privacy import (
     gaussian_delta,
@@ -23,8 +26,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Cash",
+    "Collector",
+    "Entry",
     "Estimate",
     "MLDecoder",
+    "Packing",
+    "Plan",
     "Point",
     "PolarCode",
     "Prot",
@@ -39,5 +46,6 @@ __all__ = [
     "keep_probability",
     "response_epsilon",
     "response_scale",
+    "succinct_histogram",
     "sweep",
 ]

@@ -51,6 +51,15 @@ _BATCH_VALUES = 2**24  # numbers that reports of one batch may hold
 _CLIENTS = 3  # keys of random streams: what the draw is for
 
 
+class Cost(NamedTuple):
+    """What a collection costs, in bytes and steps."""
+
+    report: int  # bytes that a client sends
+    state: int  # bytes that the server keeps
+    collect: int  # numbers that the server touches to take in all reports
+    search: int  # numbers that the first round of decoding touches
+
+
 @dataclass(frozen=True)
 class Plan:
     """The public parameters of a collection. Clients and server need the same.
@@ -187,6 +196,18 @@ class Plan:
     def report_size(self) -> int:
         """Bytes that a client sends."""
         return wire.report_size(self.channels.payload)
+
+    def cost(self, clients: int) -> Cost:
+        """What N clients and the server spend: counted, not measured.
+
+        >>> Plan.choose(10**6, 40, 2.0).cost(10**6)
+        Cost(report=20, state=1048576, collect=256000000, search=150994944)
+        """
+        channels, n = self.channels, self.channels.code.n
+        sums = channels.channels * channels.cells
+        each = math.prod(channels.payload.shape) if channels.payload.shape else channels.channels
+        search = self.groups * channels.channels * self.list_size * n * (n.bit_length() - 1)
+        return Cost(self.report_size, 8 * self.groups * sums, clients * each, search)
 
 
 def threshold(k: int, fdr: float) -> float:

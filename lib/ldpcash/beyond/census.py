@@ -25,7 +25,7 @@ from numpy.random import SeedSequence
 from ldpcash.beyond.pem import Pem
 from ldpcash.histogram import Plan, draw_collector
 from ldpcash.packing import LATIN, Packing
-from ldpcash.polar import Bits
+from ldpcash.polar import Bits, PolarCode
 from ldpcash.protocols import Reals
 from ldpcash.simulate import binomial_interval
 from ldpcash.workers import Here
@@ -38,7 +38,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "symbols, soft": {},
     "Prot, soft": {"bits": 1},
     "Prot, hard": {"bits": 1, "decision": "hard"},
-    "Cash": {"protocol": "Cash"},
+    "Cash, pw": {"protocol": "Cash", "code": PolarCode.construct(256, 40)},  # the paper's code
+    "Cash, ga": {"protocol": "Cash"},
     PEM: {"start": 16, "step": 12, "keep": 40},
 }
 

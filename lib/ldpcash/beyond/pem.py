@@ -27,10 +27,11 @@ from scipy.special import betainc, ndtri
 
 from ldpcash.channels import Seeds, mix
 from ldpcash.checks import positive, whole_number
-from ldpcash.histogram import Entry
+from ldpcash.histogram import Cost, Entry
 from ldpcash.packing import Packing
 from ldpcash.polar import Bits, as_bits
 from ldpcash.protocols import Reals
+from ldpcash.wire import report_size
 
 Prefixes = NDArray[np.uint64]
 _BATCH_VALUES = 2**22  # hashes that are computed at once
@@ -80,6 +81,22 @@ class Pem:
         self.hashed = round(math.exp(self.epsilon)) + 1  # g
         self.match = math.exp(self.epsilon) / (math.exp(self.epsilon) + self.hashed - 1)
         self.noise = math.sqrt(self.hashed - 1) / (self.hashed * self.match - 1)
+
+    @property
+    def report_size(self) -> int:
+        """Bytes that a client sends: seed, group and value, in the frame of `ldpcash.wire`."""
+        return report_size(np.dtype("u1, <u2"))
+
+    def cost(self, clients: int) -> Cost:
+        """What N clients and the server spend: every report is kept, and hashed at each candidate.
+
+        >>> Pem(40, epsilon=2.0).cost(10**6)
+        Cost(report=22, state=11000000, collect=0, search=24064000000)
+        """
+        steps = np.diff([0, *self.lengths])
+        candidates = 2 ** int(steps[0]) + sum(self.keep * 2 ** int(step) for step in steps[1:])
+        search = clients * candidates // len(self.lengths)
+        return Cost(self.report_size, 11 * clients, 0, search)
 
     def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator) -> PemReports:
         """What each of N clients sends: ``(N, k)`` items, ``(N,)`` whether held."""
