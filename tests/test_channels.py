@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from ldpcash import PolarCode, Prot, gaussian_sigma
+from ldpcash.beyond.claims import joint_odds
 from ldpcash.channels import (
     CashChannels,
     ChannelHash,
@@ -152,6 +153,12 @@ class TestPrivacy:
         for (first, _), chance in laws[0].items():
             own[first] += chance
         assert all(chance == own[first] / 4 for (first, _), chance in laws[0].items())
+
+    @pytest.mark.parametrize("bits", [1, 2])
+    @pytest.mark.parametrize("epsilon", [0.5, 2.0])
+    def test_so_it_is_for_the_channels_of_the_library(self, bits, epsilon):
+        prot = ProtChannels(symbol_code(3, bits, 4.0, 8), epsilon, 2, bits)
+        assert joint_odds(prot) == pytest.approx(np.exp(epsilon), rel=1e-12)
 
     @pytest.mark.parametrize("info", [[1, 2, 3], [1, 2], [0]])
     def test_cash_covers_the_largest_distance(self, info):

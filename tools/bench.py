@@ -231,19 +231,10 @@ def histogram_growth(epsilon=2.0):
             start = time.perf_counter()
             ready()
             seconds.append(time.perf_counter() - start)
-            memory.append(peak_memory(ready) if value < 10**7 else float("nan"))
-        print(f"{name}: ", end="")
-        print(
-            ", ".join(
-                f"{v:,}: {s:.2f} s {m:.0f} MiB"
-                for v, s, m in zip(grid, seconds, memory, strict=True)
-            )
-        )
-        known = [i for i, m in enumerate(memory) if m == m]
-        print(
-            f"    slopes: time {slope(grid, seconds):.2f},"
-            f" memory {slope([grid[i] for i in known], [memory[i] for i in known]):.2f}"
-        )
+            memory.append(peak_memory(ready))
+        points = zip(grid, seconds, memory, strict=True)
+        print(f"{name}: " + ", ".join(f"{v:,}: {s:.2f} s {m:.0f} MiB" for v, s, m in points))
+        print(f"    slopes: time {slope(grid, seconds):.2f}, memory {slope(grid, memory):.2f}")
 
 
 def slope(x, y):
