@@ -42,6 +42,7 @@ def test_a_score_adds_up():
     assert score.recall(20)[0] == 0.5
     assert score.false_rate == pytest.approx(1 / 6)
     assert score.frequency_error == pytest.approx(0.01)
+    assert score.coverage == pytest.approx(0.95)
     nothing = Score("x", 10, 1.0, 2, Trial(0, 0, 0, 0, 0, 0.0))
     assert nothing.false_rate == 0
-    assert np.isnan(nothing.frequency_error)
+    assert np.isnan([nothing.frequency_error, nothing.coverage]).all()

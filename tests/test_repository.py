@@ -17,7 +17,7 @@ import env  # noqa: E402
 
 
 def run_example(number):
-    """What the README's example of this number prints; `test_cluster.py` runs the last one."""
+    """What the README's example of this number prints; `test_cluster.py` runs the third."""
     example = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[number]
     run = [sys.executable, "-c", example]
     return subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()
@@ -34,6 +34,11 @@ def test_the_readme_s_sweep_runs_as_written():
         for protocol in ("Cash", "Prot")
         for epsilon in ("0.5", "1.0", "1.5", "2.0")
     ]
+
+
+def test_the_readme_s_histogram_runs_as_written():
+    lines = run_example(3).splitlines()
+    assert [line.split()[0] for line in lines] == ["ANNA", "BOB"]
 
 
 def test_the_readme_names_every_target_and_file():

@@ -10,9 +10,10 @@ them if the R-th smallest p-value is at most fdr R / 2**k. Items that no list ha
 accepted. So the expected fraction of false items among those found stays below ``fdr``, up to what
 other items in the same channel add to the noise.
 
-The hash check. A channel whose item is not decoded has other words at the top of its list, and each
-of them hashes to the channel with a chance of 1/K. So only the best fdr K / 4 words of a list are
-candidates: one wrong channel in 4 / fdr then brings a false item, however its estimate stands out.
+The hash check. A channel whose item is not decoded has other words at the top of its list, often
+close to the item's and so with a high estimate. Each of them hashes to the channel with a chance of
+1/K. Only the best fdr K words of a list are candidates, so that such a channel brings a false item
+with a probability of at most fdr.
 
 Taking out. A heavy item makes codewords close to its own look frequent, and hides lighter items of
 its channel. So of each channel only the likeliest candidate is accepted at a time; then its signal
@@ -60,7 +61,7 @@ def find_items(
         fdr: the false-discovery rate that is aimed at.
         decision: "soft" decodes the means, "hard" their signs.
     """
-    top = max(1, int(fdr * channels.channels / 4))
+    top = max(1, int(fdr * channels.channels))
     search = _Search(channels, hashes, np.array(means), sizes)
     stale = [np.arange(channels.channels) for _ in hashes]
     pool = np.empty((0, channels.code.k), dtype=np.uint8)

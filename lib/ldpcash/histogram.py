@@ -175,7 +175,11 @@ class Plan:
     def reports(
         self, bits: ArrayLike, holds: ArrayLike, rng: Generator
     ) -> tuple[Seeds, NDArray[Any]]:
-        """What B clients send: ``(B, k)`` items and ``(B,)`` whether held, to seeds, payloads."""
+        """What B clients send: ``(B, k)`` items and ``(B,)`` whether held, to seeds, payloads.
+
+        In real use ``rng`` is the client's own, seeded by its operating system: whoever could
+        repeat its numbers would see through them.
+        """
         items = as_bits("bits", bits, self.k)
         held = np.asarray(holds)
         if items.ndim != 2 or held.shape != items.shape[:1] or held.dtype != np.bool_:
@@ -412,8 +416,8 @@ def succinct_histogram(
         k = rows.shape[1]
     else:
         names: Any = items
-        numbers = {name: i for i, name in enumerate(dict.fromkeys(names)) if name is not None}
-        order = {name: i for i, name in enumerate(numbers)}
+        held = (name for name in dict.fromkeys(names) if name is not None)
+        order = {name: i for i, name in enumerate(held)}
         bits, k = packing.pack(list(order)), packing.k
         who = np.array([order.get(name, -1) for name in names], dtype=np.int64)
     if len(who) == 0:

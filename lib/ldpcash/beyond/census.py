@@ -104,6 +104,12 @@ class Score:
         return self.total.false / max(1, self.total.found)
 
     @property
+    def coverage(self) -> float:
+        """Of the true items that were found, how many have their frequency in the interval."""
+        true = self.total.found - self.total.false
+        return self.total.covered / true if true else float("nan")
+
+    @property
     def frequency_error(self) -> float:
         """Mean of |estimated - true frequency| over true items; NaN without any."""
         true = self.total.found - self.total.false
