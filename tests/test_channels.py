@@ -83,8 +83,8 @@ class TestPublicRandomness:
 
     def test_groups_are_uniform_and_independent_of_lanes(self):
         seeds = np.random.default_rng(4).integers(0, 2**64, 100_000, dtype=np.uint64)
-        joint = 16 * groups(seeds, 3) + (lanes(seeds, 1)[:, 0] & 15)
-        assert stats.chisquare(np.bincount(joint, minlength=48)).pvalue > FALSE_ALARM
+        joint = 16 * groups(seeds, 4) + (lanes(seeds, 1)[:, 0] & 15)
+        assert stats.chisquare(np.bincount(joint, minlength=64)).pvalue > FALSE_ALARM
 
 
 class Chance:

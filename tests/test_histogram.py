@@ -12,6 +12,7 @@ from scipy import stats
 
 from ldpcash import histogram as room
 from ldpcash.channels import CashChannels, ProtChannels, symbol_code
+from ldpcash.discover import _Search
 from ldpcash.histogram import (
     Collector,
     Plan,
@@ -147,6 +148,21 @@ class TestFinding:
         assert false <= stats.binom.isf(FALSE_ALARM, 400, 0.05)
         assert false > 0  # and the threshold is not far off: 1e-6 if the rate were above 3.5 %
 
+    def test_only_words_that_hash_to_their_channel_are_candidates(self, monkeypatch):
+        """Of 64 channels with 3 words each, 3 words on average; 40 would be one run in 1e27."""
+        pools = []
+        accept = _Search.accept
+        monkeypatch.setattr(
+            _Search,
+            "accept",
+            lambda self, pool, fdr: (pools.append(pool), accept(self, pool, fdr))[1],
+        )
+        plan = Plan.choose(5000, 20, 1.0, hash_seed=2)
+        assert plan.channels.channels == 64
+        none, nobody = np.empty((0, 20), dtype=np.uint8), np.empty(0, dtype=int)
+        draw_collector(plan, none, nobody, np.random.default_rng(7), 5000).histogram()
+        assert sum(map(len, pools)) < 40
+
     def test_intervals_cover(self):
         plan = Plan.choose(20_000, 20, 3.0, hash_seed=5, channels=8, list_size=8)
         rng = np.random.default_rng(6)
@@ -193,6 +209,13 @@ class TestCollecting:
         np.testing.assert_array_equal(here.sums, there.sums)
         assert here.histogram(NAMES) == there.histogram(NAMES)
         assert not np.array_equal(here.sums, collect(plan, BITS, population(), seed=4).sums)
+
+    def test_every_chunk_has_its_own_randomness(self):
+        plan = Plan.choose(20_000, 20, 3.0)
+        who = population()[:1000]
+        first, again, other = (room._collect_chunk(plan, BITS, who, 3, i) for i in (0, 0, 1))
+        np.testing.assert_array_equal(first.sums, again.sums)
+        assert not np.array_equal(first.sums, other.sums)
 
     @pytest.mark.parametrize("options", [{}, {"protocol": "Cash", "channels": 4}], ids=str)
     def test_bytes_give_the_same_as_arrays_and_sums_add_up(self, options):
