@@ -43,6 +43,14 @@ METHODS: dict[str, dict[str, Any]] = {
     PEM: {"start": 16, "step": 12, "keep": 40},
 }
 
+# What else could help `symbols, soft`, and what it would lack without.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "list of 8": {"list_size": 8},
+    "list of 512": {"list_size": 512},
+    "K = 1024": {"channels": 1024},
+    "T = 2": {"groups": 2},
+}
+
 
 class Names(NamedTuple):
     """A population: different items, and the fraction of clients that hold each."""
@@ -125,7 +133,7 @@ def run_trial(method: str, clients: int, epsilon: float, seed: int, number: int)
     if method == PEM:
         found = Pem(PACKING.k, epsilon, **METHODS[method]).draw(names.bits, counts, rng, empty)
     else:
-        options = {"hash_seed": number, **METHODS[method]}
+        options = {"hash_seed": number, **(METHODS | VARIANTS)[method]}
         plan = Plan.choose(clients, PACKING.k, epsilon, **options)
         found = draw_collector(plan, names.bits, counts, rng, empty).histogram()
     held = {row.tobytes(): count / clients for row, count in zip(names.bits, counts, strict=True)}
