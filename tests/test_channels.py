@@ -13,16 +13,9 @@ from scipy import stats
 
 from ldpcash import PolarCode, Prot, gaussian_sigma
 from ldpcash.beyond.claims import joint_odds
-from ldpcash.channels import (
-    CashChannels,
-    ChannelHash,
-    ProtChannels,
-    _lanes_at,
-    groups,
-    lanes,
-    symbol_bits,
-    symbol_code,
-)
+from ldpcash.channels import CashChannels
+from ldpcash.hashing import ChannelHash, groups, lane_at, lanes
+from ldpcash.symbols import ProtChannels, symbol_bits, symbol_code
 
 FALSE_ALARM = 1e-6
 TINY = PolarCode(2, [0, 1])
@@ -72,7 +65,7 @@ class TestPublicRandomness:
         channel = np.random.default_rng(2).integers(0, 37, 100)
         table = lanes(seeds, 37)
         assert table.shape == (100, 37)
-        np.testing.assert_array_equal(table[np.arange(100), channel], _lanes_at(seeds, channel))
+        np.testing.assert_array_equal(table[np.arange(100), channel], lane_at(seeds, channel))
 
     def test_lanes_of_two_channels_are_uniform_together(self):
         seeds = np.random.default_rng(3).integers(0, 2**64, 200_000, dtype=np.uint64)

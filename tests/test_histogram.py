@@ -11,18 +11,13 @@ import pytest
 from scipy import stats
 
 from ldpcash import histogram as room
-from ldpcash.channels import CashChannels, ProtChannels, symbol_code
+from ldpcash.channels import CashChannels
 from ldpcash.discover import _Search
-from ldpcash.histogram import (
-    Collector,
-    Plan,
-    collect,
-    draw_collector,
-    succinct_histogram,
-    threshold,
-)
+from ldpcash.histogram import Collector, collect, draw_collector, succinct_histogram
 from ldpcash.packing import LATIN, Packing
+from ldpcash.plan import Plan, threshold
 from ldpcash.polar import PolarCode
+from ldpcash.symbols import ProtChannels, symbol_code
 from ldpcash.wire import ReportError
 
 FALSE_ALARM = 1e-6

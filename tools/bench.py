@@ -8,13 +8,16 @@ import resource
 import tempfile
 import time
 import tracemalloc
+from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from ldpcash import Cash, Point, PolarCode, Prot, ReportSum, SCLDecoder, sweep
 from ldpcash.beyond.census import METHODS, PEM, census_names
 from ldpcash.beyond.pem import Pem
-from ldpcash.histogram import Collector, Plan, collect, draw_collector
+from ldpcash.histogram import Collector, collect, draw_collector
+from ldpcash.plan import Plan
 
 ROUNDS = 15
 FRAMES = 32_768
@@ -218,13 +221,15 @@ def histogram_growth(epsilon=2.0):
     print()
     print("What grows: seconds, MiB on top of the clients' items, and slopes of their logarithms")
     sizes, widths, lengths = [10**5, 10**6, 10**7], [64, 256, 1024], [16, 32, 64, 128]
-    for name, task, grid in [
+    fig, axes = plt.subplots(1, 5, figsize=(15, 3), layout="constrained")
+    tasks = [
         ("clients simulated one by one, N", streamed, sizes),
         ("their sums from the exact law, N", drawn, sizes),
         ("10^5 clients, K", lambda channels: streamed(10**5, channels), widths),
         ("search, K", searched, widths),
         ("search, k", lambda k: searched(k=k), lengths),
-    ]:
+    ]
+    for ax, (name, task, grid) in zip(axes, tasks, strict=True):
         seconds, memory = [], []
         for value in grid:
             ready = task(value)
@@ -233,8 +238,17 @@ def histogram_growth(epsilon=2.0):
             seconds.append(time.perf_counter() - start)
             memory.append(peak_memory(ready))
         points = zip(grid, seconds, memory, strict=True)
+        slopes = f"slopes: time {slope(grid, seconds):.2f}, memory {slope(grid, memory):.2f}"
         print(f"{name}: " + ", ".join(f"{v:,}: {s:.2f} s {m:.0f} MiB" for v, s, m in points))
-        print(f"    slopes: time {slope(grid, seconds):.2f}, memory {slope(grid, memory):.2f}")
+        print(f"    {slopes}")
+        ax.loglog(grid, seconds, "o-", label="seconds")
+        ax.loglog(grid, memory, "s--", label="MiB")
+        ax.set_title(f"{name}\n{slopes}", fontsize=7)
+    axes[0].legend()
+    path = Path(__file__).parents[1] / "build" / "histogram_growth.png"  # a machine's, not ours
+    path.parent.mkdir(exist_ok=True)
+    fig.savefig(path, dpi=150)
+    print("drawn in", path.relative_to(path.parents[1]))
 
 
 def slope(x, y):

@@ -8,8 +8,9 @@ held against.
 """
 
 from ldpcash.decode import MLDecoder, SCLDecoder
-from ldpcash.histogram import Collector, Entry, Plan, succinct_histogram
+from ldpcash.histogram import Collector, Entry, succinct_histogram
 from ldpcash.packing import Packing
+from ldpcash.plan import Plan
 from ldpcash.polar import PolarCode
 from ldpcash.privacy import (
     gaussian_delta,

@@ -28,8 +28,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpcash.channels import ChannelHash, Channels
+from ldpcash.channels import Channels
 from ldpcash.decode import SCLDecoder, sum_halves
+from ldpcash.hashing import ChannelHash
 from ldpcash.polar import Bits
 from ldpcash.protocols import Reals
 

@@ -23,8 +23,9 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from ldpcash.beyond.pem import Pem
-from ldpcash.histogram import Plan, draw_collector
+from ldpcash.histogram import draw_collector
 from ldpcash.packing import LATIN, Packing
+from ldpcash.plan import Plan
 from ldpcash.polar import Bits, PolarCode
 from ldpcash.protocols import Reals
 from ldpcash.simulate import binomial_interval

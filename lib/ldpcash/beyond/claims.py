@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ldpcash.beyond.census import PEM, Score, compare
-from ldpcash.channels import ProtChannels, symbol_bits, symbol_code
 from ldpcash.claims import FAILS, HOLDS, Claim, Finding, Lab
-from ldpcash.histogram import Plan
+from ldpcash.plan import Plan
+from ldpcash.symbols import ProtChannels, symbol_bits, symbol_code
 
 BEYOND: list[Claim] = []
 

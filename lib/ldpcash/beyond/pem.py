@@ -25,10 +25,11 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, ndtri
 
-from ldpcash.channels import Seeds, mix
 from ldpcash.checks import positive, whole_number
-from ldpcash.histogram import Cost, Entry
+from ldpcash.hashing import Seeds, mix
+from ldpcash.histogram import Entry
 from ldpcash.packing import Packing
+from ldpcash.plan import Cost
 from ldpcash.polar import Bits, as_bits
 from ldpcash.protocols import Reals
 from ldpcash.wire import report_size
