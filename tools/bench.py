@@ -243,6 +243,8 @@ def histogram_growth(epsilon=2.0):
         print(f"    {slopes}")
         ax.loglog(grid, seconds, "o-", label="seconds")
         ax.loglog(grid, memory, "s--", label="MiB")
+        ax.set_xticks(grid, [f"{value:,}" for value in grid])
+        ax.minorticks_off()
         ax.set_title(f"{name}\n{slopes}", fontsize=7)
     axes[0].legend()
     path = Path(__file__).parents[1] / "build" / "histogram_growth.png"  # a machine's, not ours
