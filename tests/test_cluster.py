@@ -7,10 +7,12 @@ import time
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from distributed import Client
 
-from ldpcash import Point, SweepError, sweep
+from ldpcash import Point, SweepError, succinct_histogram, sweep
+from ldpcash.beyond.census import PACKING, census_names
 
 DASK = Path(sys.executable).with_name("dask")
 README = (Path(__file__).parents[1] / "README.md").read_text()
@@ -50,7 +52,7 @@ def cluster(tmp_path):
 
 
 def test_the_readme_s_lines_move_a_sweep_to_a_cluster(cluster, tmp_path):
-    lines = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[-1]
+    lines = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[3]
     assert len([line for line in lines.splitlines() if line]) == 3
     lines = lines.replace("tcp://scheduler:8786", cluster.scheduler.address)
     rule = {"min_errors": 60, "max_trials": 12_000}
@@ -58,6 +60,19 @@ def test_the_readme_s_lines_move_a_sweep_to_a_cluster(cluster, tmp_path):
     exec(lines, there)
     there["client"].close()
     assert there["rows"] == sweep(POINTS, seed=1, **rule, workers=1, store=tmp_path / "b")
+
+
+def test_a_million_clients_have_the_same_histogram_there(cluster):
+    names = census_names()
+    strings = [*PACKING.unpack(names.bits), None]
+    share = [*names.share, 1 - names.share.sum()]
+    who = np.random.default_rng(1).choice(len(share), 1_000_000, p=share)
+    items = [strings[i] for i in who.tolist()]
+    options = {"epsilon": 2.0, "seed": 1, "packing": PACKING, "list_size": 16}
+    here = succinct_histogram(items, **options)
+    assert {line.item for line in here[:3]} == {"JAMES", "JOHN", "ROBERT"}
+    with cluster.get_executor() as executor:
+        assert succinct_histogram(items, **options, executor=executor) == here
 
 
 def test_a_scheduler_that_dies_is_one_clear_error(cluster, tmp_path):

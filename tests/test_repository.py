@@ -18,7 +18,7 @@ import notebooks as runner  # noqa: E402
 
 
 def run_example(number):
-    """What the README's example of this number prints; `test_cluster.py` runs the last one."""
+    """What the README's example of this number prints; `test_cluster.py` runs the third."""
     example = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[number]
     run = [sys.executable, "-c", example]
     return subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()
@@ -54,6 +54,11 @@ def test_the_readme_shows_pictures_that_exist():
     assert len(pictures) >= 2
     for picture in pictures:
         assert (ROOT / picture).exists()
+
+
+def test_the_readme_s_histogram_runs_as_written():
+    lines = run_example(4).splitlines()
+    assert [line.split()[0] for line in lines] == ["ANNA", "BOB"]
 
 
 def test_the_readme_names_every_target_and_file():

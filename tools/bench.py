@@ -8,11 +8,17 @@ import resource
 import tempfile
 import time
 import tracemalloc
+from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from ldpcash import Cash, Point, PolarCode, Prot, ReportSum, SCLDecoder, sweep
+from ldpcash.beyond.census import METHODS, PEM, census_names
 from ldpcash.beyond.codes import with_checks
+from ldpcash.beyond.pem import Pem
+from ldpcash.histogram import Collector, collect, draw_collector
+from ldpcash.plan import Plan
 
 ROUNDS = 15
 FRAMES = 32_768
@@ -37,6 +43,8 @@ def main():
     protocols()
     clients()
     stream()
+    histograms()
+    histogram_growth()
     sweeps()
 
 
@@ -195,6 +203,112 @@ def stream(clients=10_000_000, at_once=10_000):
     print()
     print(f"{total.count:,} reports made and added up in {seconds:.0f} s;", end=" ")
     print(f"peak of the whole process: {peak:.0f} MiB")
+
+
+def census_clients(clients, rng):
+    """Which name each client has; -1 for one that the census does not list."""
+    names = census_names()
+    share = [*names.share, 1 - names.share.sum()]
+    who = rng.choice(len(share), clients, p=share)
+    return names.bits, np.where(who == len(names.bits), -1, who)
+
+
+def histograms(epsilon=2.0, clients=10**6):
+    """What a client and the server spend, method by method, on census names."""
+    print()
+    print(f"Histograms of names, 40 bits, epsilon {epsilon}, plans for N = {clients:,}")
+    print(f"{'':<20} {'bytes':>8} {'client':>9} {'server':>9} {'search':>8} {'N = 10^6':>9}")
+    print(f"{'':<20} {'a client':>8} {'us':>9} {'us/report':>9} {'s':>8} {'s':>9}")
+    rng = np.random.default_rng(1)
+    for name, options in METHODS.items():
+        if name == PEM:
+            pem = Pem(40, epsilon, **options)
+            some = 4000
+            bits, who = census_clients(some, rng)
+            start = time.perf_counter()
+            sent = pem.reports(bits[who], who >= 0, rng)
+            made = time.perf_counter()
+            pem.search(sent)
+            added = found = time.perf_counter()  # it hashes all reports again: all is "server"
+            size = pem.report_size
+        else:
+            plan = Plan.choose(clients, 40, epsilon, **options)
+            some = 50 if options.get("protocol") == "Cash" else 100_000
+            bits, who = census_clients(some, rng)
+            collector = Collector(plan)
+            start = time.perf_counter()
+            sent = plan.reports(bits[who], who >= 0, rng)
+            made = time.perf_counter()
+            collector.add(*sent)
+            added = time.perf_counter()
+            collector.histogram()
+            found = time.perf_counter()
+            size = plan.report_size
+        client, server = 1e6 * (made - start) / some, 1e6 * (added - made) / some
+        total = server + found - added
+        print(f"{name:<20} {size:8,} {client:9.2f} {server:9.2f} {found - added:8.2f} {total:9.1f}")
+
+
+def histogram_growth(epsilon=2.0):
+    """Seconds and MiB as N, K and k grow, and the slopes of their logarithms."""
+    names = census_names()
+    share = [*names.share, 1 - names.share.sum()]
+    rng = np.random.default_rng(1)
+
+    def streamed(clients, channels=256):
+        plan = Plan.choose(10**6, 40, epsilon, channels=channels)
+        bits, who = census_clients(clients, rng)
+        return lambda: collect(plan, bits, who, seed=1)
+
+    def drawn(clients):
+        *counts, empty = rng.multinomial(clients, share).tolist()
+        plan = Plan.choose(10**6, 40, epsilon)
+        return lambda: draw_collector(plan, names.bits, counts, rng, empty)
+
+    def searched(channels=256, k=40):
+        plan = Plan.choose(10**6, k, epsilon, channels=channels)
+        item = rng.integers(0, 2, (1, k), dtype=np.uint8)
+        collector = draw_collector(plan, item, [50_000], rng, 950_000)
+        return collector.histogram
+
+    print()
+    print("What grows: seconds, MiB on top of the clients' items, and slopes of their logarithms")
+    sizes, widths, lengths = [10**5, 10**6, 10**7], [64, 256, 1024], [16, 32, 64, 128]
+    fig, axes = plt.subplots(1, 5, figsize=(15, 3), layout="constrained")
+    tasks = [
+        ("clients simulated one by one, N", streamed, sizes),
+        ("their sums from the exact law, N", drawn, sizes),
+        ("10^5 clients, K", lambda channels: streamed(10**5, channels), widths),
+        ("search, K", searched, widths),
+        ("search, k", lambda k: searched(k=k), lengths),
+    ]
+    for ax, (name, task, grid) in zip(axes, tasks, strict=True):
+        seconds, memory = [], []
+        for value in grid:
+            ready = task(value)
+            start = time.perf_counter()
+            ready()
+            seconds.append(time.perf_counter() - start)
+            memory.append(peak_memory(ready))
+        points = zip(grid, seconds, memory, strict=True)
+        slopes = f"slopes: time {slope(grid, seconds):.2f}, memory {slope(grid, memory):.2f}"
+        print(f"{name}: " + ", ".join(f"{v:,}: {s:.2f} s {m:.0f} MiB" for v, s, m in points))
+        print(f"    {slopes}")
+        ax.loglog(grid, seconds, "o-", label="seconds")
+        ax.loglog(grid, memory, "s--", label="MiB")
+        ax.set_xticks(grid, [f"{value:,}" for value in grid])
+        ax.minorticks_off()
+        ax.set_title(f"{name}\n{slopes}", fontsize=7)
+    axes[0].legend()
+    path = Path(__file__).parents[1] / "build" / "histogram_growth.png"  # a machine's, not ours
+    path.parent.mkdir(exist_ok=True)
+    fig.savefig(path, dpi=150)
+    print("drawn in", path.relative_to(path.parents[1]))
+
+
+def slope(x, y):
+    """Of a line through the logarithms."""
+    return np.polyfit(np.log(x), np.log(y), 1)[0]
 
 
 def matrix_product_ml(llr, signs):

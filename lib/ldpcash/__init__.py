@@ -2,11 +2,15 @@
 
 Read the modules in the order in which an item travels: `polar` (bits to codewords), `privacy` (how
 much noise), `noise` (how it is drawn), `decode` (noisy averages back to bits), and `protocols`,
-which puts them together. `simulate` and `sweeps` run them in large numbers, and `theory` has the
-closed forms that this is held against.
+which puts them together. `histogram` is the same for clients that hold any item (`packing`,
+`hashing`, `channels`, `symbols`, `plan`, `wire`, `discover`). `simulate` and `sweeps` run protocols
+in large numbers, and `theory` has the closed forms that this is held against.
 """
 
 from ldpcash.decode import MLDecoder, SCLDecoder
+from ldpcash.histogram import Collector, Entry, succinct_histogram
+from ldpcash.packing import Packing
+from ldpcash.plan import Plan
 from ldpcash.polar import PolarCode
 from ldpcash.privacy import (
     gaussian_delta,
@@ -25,8 +29,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Cash",
+    "Collector",
+    "Entry",
     "Estimate",
     "MLDecoder",
+    "Packing",
+    "Plan",
     "Point",
     "PolarCode",
     "Prot",
@@ -43,5 +51,6 @@ __all__ = [
     "keep_threshold",
     "response_epsilon",
     "response_scale",
+    "succinct_histogram",
     "sweep",
 ]

@@ -30,6 +30,18 @@ def real_number(name: str, value: Any) -> float:
     raise ValueError(f"{name} = {value!r}: needs a number")
 
 
+def positive(name: str, value: Any) -> float:
+    """``value`` as a float, if it is a finite number above 0.
+
+    >>> positive("epsilon", 2)
+    2.0
+    """
+    number = real_number(name, value)
+    if number <= 0:
+        raise ValueError(f"{name} = {value!r}: needs a positive number")
+    return number
+
+
 def _is_finite(value: Any) -> bool:
     """A real number, NumPy's too, which True and False are not."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)

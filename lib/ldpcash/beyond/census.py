@@ -1,0 +1,179 @@
+"""Histograms of real names: this project's and a peer's, on the same populations.
+
+    census -> N clients, each with a name -> a method's histogram -> Trial: what it found and missed
+    trials of a method at one N and epsilon, added up -> Score
+
+Names are packed into 40 bits, eight letters of five bits, and longer ones are cut. One man in ten
+has a name that the census does not list; here he holds nothing. Every trial draws a population of
+its own and runs on a random stream keyed by seed, method, N, epsilon and trial, on any executor.
+"""
+
+from __future__ import annotations
+
+import csv
+import zlib
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import SeedSequence
+
+from ldpcash.beyond.pem import Pem
+from ldpcash.histogram import draw_collector
+from ldpcash.packing import LATIN, Packing
+from ldpcash.plan import Plan
+from ldpcash.polar import Bits, PolarCode
+from ldpcash.protocols import Reals
+from ldpcash.simulate import binomial_interval
+from ldpcash.workers import Here
+
+PACKING = Packing(40, LATIN, cut=True)
+PEM = "PEM + OLH"
+
+# What is compared: options of `Plan.choose`, or of `Pem`.
+METHODS: dict[str, dict[str, Any]] = {
+    "symbols, soft": {},
+    "Prot, soft": {"bits": 1},
+    "Prot, hard": {"bits": 1, "decision": "hard"},
+    "Cash, pw": {"protocol": "Cash", "code": PolarCode.construct(256, 40)},  # the paper's code
+    "Cash, ga": {"protocol": "Cash"},
+    PEM: {"start": 16, "step": 12, "keep": 40},
+}
+
+# What else could help `symbols, soft`, and what it would lack without.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "list of 8": {"list_size": 8},
+    "list of 512": {"list_size": 512},
+    "K = 1024": {"channels": 1024},
+    "T = 2": {"groups": 2},
+}
+
+
+class Names(NamedTuple):
+    """A population: different items, and the fraction of clients that hold each."""
+
+    bits: Bits  # (M, 40)
+    share: Reals  # (M,): the rest up to 1 holds nothing
+
+
+@lru_cache(maxsize=1)
+def census_names() -> Names:
+    """First names of men in the United States, 1990, most frequent first.
+
+    >>> names = census_names()
+    >>> len(names.bits), PACKING.unpack(names.bits[:2]), round(float(names.share.sum()), 4)
+    (1216, ['JAMES', 'JOHN'], 0.9005)
+    """
+    path = files("ldpcash") / "data" / "census_1990_male_first_names.csv"
+    with path.open() as file:
+        table = [(row["name"], float(row["percent"]) / 100) for row in csv.DictReader(file)]
+    names, shares = zip(*table, strict=True)
+    bits, place = np.unique(PACKING.pack(names), axis=0, return_inverse=True)
+    share = np.asarray(np.bincount(place.ravel(), shares), dtype=np.float64)
+    order = np.argsort(-share, kind="stable")
+    return Names(bits[order], share[order])
+
+
+class Trial(NamedTuple):
+    """One histogram, held against the truth."""
+
+    top10: int  # how many of the ten most frequent items it has
+    top20: int
+    found: int
+    false: int  # found, and held by nobody
+    covered: int  # true items whose interval holds their frequency
+    off: float  # sum of |estimated - true frequency| over true items
+
+
+@dataclass(frozen=True)
+class Score:
+    """Trials of one method, added up."""
+
+    method: str
+    clients: int
+    epsilon: float
+    trials: int
+    total: Trial
+
+    def recall(self, top: int) -> tuple[float, float, float]:
+        """Fraction of the ``top`` (10 or 20) items that was found, and its 95 % interval.
+
+        Names are found with different probabilities, which makes the interval a little wide.
+        """
+        hits, chances = getattr(self.total, f"top{top}"), top * self.trials
+        return (hits / chances, *binomial_interval(hits, chances))
+
+    @property
+    def false_rate(self) -> float:
+        """False items among all that were found."""
+        return self.total.false / max(1, self.total.found)
+
+    @property
+    def coverage(self) -> float:
+        """Of the true items that were found, how many have their frequency in the interval."""
+        true = self.total.found - self.total.false
+        return self.total.covered / true if true else float("nan")
+
+    @property
+    def frequency_error(self) -> float:
+        """Mean of |estimated - true frequency| over true items; NaN without any."""
+        true = self.total.found - self.total.false
+        return self.total.off / true if true else float("nan")
+
+
+def run_trial(method: str, clients: int, epsilon: float, seed: int, number: int) -> Trial:
+    """One population, one collection, one histogram."""
+    key = zlib.crc32(f"{method} {clients} {epsilon!r}".encode())
+    rng = np.random.default_rng(SeedSequence([seed, key], spawn_key=(number,)))
+    names = census_names()
+    *counts, empty = rng.multinomial(clients, [*names.share, 1 - names.share.sum()]).tolist()
+    if method == PEM:
+        found = Pem(PACKING.k, epsilon, **METHODS[method]).draw(names.bits, counts, rng, empty)
+    else:
+        options = {"hash_seed": number, **(METHODS | VARIANTS)[method]}
+        plan = Plan.choose(clients, PACKING.k, epsilon, **options)
+        found = draw_collector(plan, names.bits, counts, rng, empty).histogram()
+    held = {row.tobytes(): count / clients for row, count in zip(names.bits, counts, strict=True)}
+    ranked = sorted(held, key=lambda item: -held[item])
+    mine = {line.item.tobytes(): line for line in found}
+    true = [(line, held[item]) for item, line in mine.items() if held.get(item, 0) > 0]
+    return Trial(
+        sum(item in mine for item in ranked[:10]),
+        sum(item in mine for item in ranked[:20]),
+        len(found),
+        len(found) - len(true),
+        sum(line.low <= frequency <= line.high for line, frequency in true),
+        sum(abs(line.frequency - frequency) for line, frequency in true),
+    )
+
+
+def compare(
+    methods: Iterable[str],
+    clients: Sequence[int],
+    epsilons: Sequence[float],
+    trials: int,
+    seed: int,
+    executor: Executor | None = None,
+) -> list[Score]:
+    """Every method at every N and epsilon.
+
+    >>> [score] = compare(["symbols, soft"], [100_000], [4.0], trials=1, seed=1)
+    >>> score.total.top10
+    10
+    """
+    where: Any = Here() if executor is None else executor
+    settings = [(m, n, e) for m in methods for n in clients for e in epsilons]
+    running = [
+        [where.submit(run_trial, *setting, seed, number) for number in range(trials)]
+        for setting in settings
+    ]
+    scores = []
+    for setting, futures in zip(settings, running, strict=True):
+        done: list[Trial] = [future.result() for future in futures]
+        sums: list[Any] = [sum(column) for column in zip(*done, strict=True)]
+        scores.append(Score(*setting, trials, Trial(*sums)))
+    return scores

@@ -1,0 +1,91 @@
+"""Public randomness: which channel an item belongs to, and what a client's seed stands for.
+
+Everything here is a function of its arguments, which clients and server both know: `ChannelHash`
+sends items to channels, `lanes` turns a client's seed into a number for every channel, and `groups`
+into the group that the client belongs to.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import ArrayLike, NDArray
+
+from ldpcash.checks import whole_number
+from ldpcash.polar import Bits, as_bits
+
+Seeds = NDArray[np.uint64]
+
+_MAX_CHANNELS = 2**16
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+class ChannelHash:
+    """A public pairwise-independent hash of k bits to [K]: a random affine map of bits.
+
+    For two different items the pair of their channels is uniform over all K**2.
+
+    Args:
+        k: bits of an item.
+        channels: K, a power of two.
+        seed: decides the map; whoever has the seed has the same map.
+
+    >>> ChannelHash(4, 8, seed=1)([[0, 0, 0, 1], [1, 0, 0, 1]])
+    array([5, 3])
+    """
+
+    def __init__(self, k: int, channels: int, seed: int | SeedSequence) -> None:
+        self.k = whole_number("k", k, 1)
+        self.channels = check_channels(channels)
+        rng = np.random.default_rng(seed)
+        levels = self.channels.bit_length() - 1
+        self._matrix = _words(rng.integers(0, 2, (levels, self.k), dtype=np.uint8))
+        self._shift = rng.integers(0, 2, levels, dtype=np.uint8)
+
+    def __call__(self, bits: ArrayLike) -> NDArray[np.intp]:
+        """``(M, k)`` bits to ``(M,)`` channels."""
+        items = _words(as_bits("bits", bits, self.k))
+        channel = np.zeros(len(items), dtype=np.intp)
+        for row, shift in zip(self._matrix, self._shift, strict=True):
+            parity = np.bitwise_count(items & row).sum(axis=1, dtype=np.uint8) + shift & 1
+            channel = 2 * channel + parity
+        return channel
+
+
+def check_channels(channels: int) -> int:
+    """K as an int, if it is a power of two that a report can be about."""
+    number = whole_number("channels", channels, 1, _MAX_CHANNELS)
+    if number & (number - 1):
+        raise ValueError(f"channels = {channels!r}: needs a power of two")
+    return number
+
+
+def _words(bits: Bits) -> Seeds:
+    """``(M, k)`` bits as ``(M, words)``."""
+    padded = np.pad(bits, [(0, 0), (0, -bits.shape[1] % 64)])
+    return np.ascontiguousarray(np.packbits(padded, axis=1)).view(np.uint64)
+
+
+def mix(words: Seeds) -> Seeds:
+    """The last step of the generator SplitMix64: a bijection of words that scrambles them well."""
+    words = (words ^ words >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ words >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return words ^ words >> np.uint64(31)
+
+
+def lanes(seeds: Seeds, channels: int) -> NDArray[np.uint16]:
+    """What a public seed says in each channel: ``(B,)`` to ``(B, K)`` numbers below 2**16."""
+    steps = np.arange(1, -(-channels // 4) + 1, dtype=np.uint64) * _GOLDEN
+    words = mix(seeds[:, None] + steps).astype("<u8", copy=False)
+    return words.view("<u2")[:, :channels]
+
+
+def lane_at(seeds: Seeds, channel: NDArray[np.intp]) -> NDArray[np.intp]:
+    """One lane a seed: ``lanes(seeds, K)[i, channel[i]]``."""
+    words = mix(seeds + (channel // 4 + 1).astype(np.uint64) * _GOLDEN)
+    return (words >> (16 * (channel % 4)).astype(np.uint64)).astype(np.uint16).astype(np.intp)
+
+
+def groups(seeds: Seeds, number: int) -> NDArray[np.intp]:
+    """The group that each client belongs to, of T = ``number``, all alike: its seed decides."""
+    return (mix(~seeds) % np.uint64(number)).astype(np.intp)

@@ -1,0 +1,343 @@
+"""The histogram: what it finds, what it must not find, and how it takes what it is given.
+
+Every statistical test has a fixed seed and a false-alarm rate of at most 1e-6.
+"""
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ldpcash import histogram as room
+from ldpcash.channels import CashChannels
+from ldpcash.discover import _Search
+from ldpcash.histogram import Collector, collect, draw_collector, succinct_histogram
+from ldpcash.packing import LATIN, Packing
+from ldpcash.plan import Plan, threshold
+from ldpcash.polar import PolarCode
+from ldpcash.symbols import ProtChannels, symbol_code
+from ldpcash.wire import ReportError
+
+FALSE_ALARM = 1e-6
+NAMES = Packing(20, LATIN)
+BITS = NAMES.pack(["ANNA", "BOB", "CAY", "DORA"])
+COUNTS = np.array([9000, 6000, 4000, 30])
+
+
+def names_of(lines):
+    return [line.item for line in lines]
+
+
+class TestPlan:
+    def test_the_rule(self):
+        plan = Plan.choose(10**6, 40, 1.0)
+        channels = plan.channels
+        assert (channels.bits, channels.code.n, channels.channels, plan.groups) == (2, 512, 256, 1)
+        assert Plan.choose(10**5, 40, 1.0).channels.channels == 64
+        assert Plan.choose(10**6, 40, 4.0).channels.bits == 6
+        cash = Plan.choose(10**6, 40, 2.0, protocol="Cash")
+        assert isinstance(cash.channels, CashChannels)
+        assert cash.report_size == 19 + 4 * 128 * 256
+
+    def test_what_is_given_is_taken(self):
+        code = PolarCode.construct(64, 20)
+        plan = Plan.choose(1000, 20, 1.0, code=code, channels=8, groups=3, list_size=4, fdr=0.01)
+        assert plan.channels.code is code
+        assert plan.channels.bits == 1
+        assert (plan.channels.channels, plan.groups, plan.list_size, plan.fdr) == (8, 3, 4, 0.01)
+        assert len(plan.hashes) == 3
+        assert Plan.choose(1000, 20, 1.0, bits=2).channels.bits == 2
+
+    def test_smallest_is_found_every_other_time(self):
+        """Of an item that is always decoded: a single bit's, in a code that cannot be mistaken."""
+        plan = Plan.choose(10_000, 4, 1.0, channels=1, hash_seed=1)
+        item = np.array([[1, 0, 1, 1]], dtype=np.uint8)
+        held = round(plan.smallest(10_000) * 10_000)
+        rng = np.random.default_rng(1)
+        found = sum(
+            any((line.item == item[0]).all() for line in
+                draw_collector(plan, item, [held], rng, 10_000 - held).histogram())
+            for _ in range(300)
+        )  # fmt: skip
+        assert (
+            0.5 - 0.2 < found / 300 < 0.5 + 0.2
+        )  # 7 standard errors; the best word may be another
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"protocol": "RAPPOR"},
+            {"clients": 0},
+            {"k": 0},
+            {"groups": 0},
+            {"decision": "firm"},
+            {"fdr": 1.0},
+            {"hash_seed": -1},
+            {"channels": 12},
+            {"epsilon": 0.0},
+            {"code": PolarCode.construct(64, 8)},
+        ],
+    )
+    def test_wrong_arguments(self, wrong):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            Plan.choose(**{"clients": 100, "k": 20, "epsilon": 1.0, **wrong})
+
+    def test_threshold_is_the_normal_one(self):
+        assert threshold(10, 0.05) == pytest.approx(stats.norm.isf(0.05 / 1024))
+
+    def test_fingerprints_tell_public_parameters_apart(self):
+        code, symbols = PolarCode.construct(64, 20), symbol_code(20, 2, 6.0, 64)
+        plans = [
+            Plan(ProtChannels(code, 1.0, 8)),
+            Plan(ProtChannels(code, 1.0, 8), hash_seed=1),
+            Plan(ProtChannels(code, 1.0, 8), groups=2),
+            Plan(ProtChannels(code, 1.0, 16)),
+            Plan(ProtChannels(code, 1.1, 8)),
+            Plan(ProtChannels(symbols, 1.0, 8)),
+            Plan(ProtChannels(symbols, 1.0, 8, bits=2)),
+            Plan(CashChannels(code, 1.0, 8)),
+            Plan(CashChannels(code, 1.0, 8, 1e-5)),
+        ]
+        assert len({plan.fingerprint for plan in plans}) == len(plans)
+        assert Plan(ProtChannels(code, 1.0, 8), list_size=2).fingerprint == plans[0].fingerprint
+
+
+OPTIONS = [
+    {},
+    {"groups": 3},
+    {"bits": 1},
+    {"bits": 1, "decision": "hard"},
+    {"protocol": "Cash", "channels": 16},
+]
+
+
+class TestFinding:
+    @pytest.mark.parametrize("options", OPTIONS, ids=str)
+    def test_frequent_items_are_found_with_their_frequencies(self, options):
+        plan = Plan.choose(20_000, 20, 3.0, hash_seed=5, **options)
+        lines = draw_collector(plan, BITS, COUNTS, np.random.default_rng(2), 970).histogram(NAMES)
+        assert names_of(lines)[:3] == ["ANNA", "BOB", "CAY"]
+        for line, count in zip(lines, COUNTS, strict=False):
+            assert line.low < line.frequency < line.high
+            # Five standard errors, which is 2.55 half widths of the interval.
+            assert abs(line.frequency - count / 20_000) < 2.55 * (line.high - line.frequency)
+
+    def test_items_that_meet_in_a_channel_are_told_apart(self):
+        plan = Plan.choose(50_000, 20, 4.0, channels=1)
+        counts = [25_000, 12_000, 8_000, 0]
+        lines = draw_collector(plan, BITS, counts, np.random.default_rng(3), 5000).histogram(NAMES)
+        assert names_of(lines)[:3] == ["ANNA", "BOB", "CAY"]
+        for line, count in zip(lines, counts, strict=False):
+            assert line.frequency == pytest.approx(count / 50_000, abs=0.01)
+
+    def test_noise_alone_is_seldom_an_item(self):
+        """fdr = 5 %: of 400 empty populations, more than 43 with an item are one in 1e6."""
+        plan = Plan.choose(5000, 10, 1.0, hash_seed=2)
+        rng = np.random.default_rng(4)
+        none, nobody = np.empty((0, 10), dtype=np.uint8), np.empty(0, dtype=int)
+        false = sum(
+            bool(draw_collector(plan, none, nobody, rng, 5000).histogram()) for _ in range(400)
+        )
+        assert false <= stats.binom.isf(FALSE_ALARM, 400, 0.05)
+        assert false > 0  # and the threshold is not far off: 1e-6 if the rate were above 3.5 %
+
+    def test_only_words_that_hash_to_their_channel_are_candidates(self, monkeypatch):
+        """Of 64 channels with 3 words each, 3 words on average; 40 would be one run in 1e27."""
+        pools = []
+        accept = _Search.accept
+        monkeypatch.setattr(
+            _Search,
+            "accept",
+            lambda self, pool, fdr: (pools.append(pool), accept(self, pool, fdr))[1],
+        )
+        plan = Plan.choose(5000, 20, 1.0, hash_seed=2)
+        assert plan.channels.channels == 64
+        none, nobody = np.empty((0, 20), dtype=np.uint8), np.empty(0, dtype=int)
+        draw_collector(plan, none, nobody, np.random.default_rng(7), 5000).histogram()
+        assert sum(map(len, pools)) < 40
+
+    def test_intervals_cover(self):
+        plan = Plan.choose(20_000, 20, 3.0, hash_seed=5, channels=8, list_size=8)
+        rng = np.random.default_rng(6)
+        covered = 0
+        for _ in range(200):
+            line = draw_collector(plan, BITS, COUNTS, rng, 970).histogram(NAMES)[0]
+            covered += line.low <= 0.45 <= line.high
+        assert covered >= stats.binom.ppf(FALSE_ALARM, 200, 0.95)
+
+    def test_bits_without_a_packing(self):
+        plan = Plan.choose(20_000, 20, 3.0)
+        line = draw_collector(plan, BITS, COUNTS, np.random.default_rng(2)).histogram()[0]
+        np.testing.assert_array_equal(line.item, BITS[0])
+
+    @pytest.mark.parametrize("counts", [[1, 2], [1.0, 1, 1, 1], [-1, 2, 3, 4]])
+    def test_wrong_counts(self, counts):
+        with pytest.raises(ValueError, match="counts has"):
+            draw_collector(Plan.choose(100, 20, 1.0), BITS, counts, np.random.default_rng(1))
+
+
+def population(clients=20_000):
+    who = np.full(clients, -1)
+    filled = np.repeat(np.arange(4), COUNTS)
+    who[: len(filled)] = filled[:clients]
+    return np.random.default_rng(1).permutation(who)
+
+
+class TestCollecting:
+    @pytest.mark.parametrize("options", OPTIONS, ids=str)
+    def test_clients_and_law_find_the_same(self, options):
+        plan = Plan.choose(20_000, 20, 3.0, hash_seed=5, **options)
+        clients = 2000 if options.get("protocol") == "Cash" else 20_000
+        collector = collect(plan, BITS, population()[:clients], seed=3)
+        assert collector.clients.sum() == clients
+        if clients == 20_000:
+            assert names_of(collector.histogram(NAMES))[:3] == ["ANNA", "BOB", "CAY"]
+
+    def test_the_number_of_workers_does_not_matter(self, monkeypatch):
+        monkeypatch.setattr(room, "CHUNK", 1500)
+        plan = Plan.choose(20_000, 20, 3.0, hash_seed=5, groups=2)
+        here = collect(plan, BITS, population(), seed=3)
+        with ThreadPoolExecutor(3) as executor:
+            there = collect(plan, BITS, population(), seed=3, executor=executor)
+        np.testing.assert_array_equal(here.sums, there.sums)
+        assert here.histogram(NAMES) == there.histogram(NAMES)
+        assert not np.array_equal(here.sums, collect(plan, BITS, population(), seed=4).sums)
+
+    def test_every_chunk_has_its_own_randomness(self):
+        plan = Plan.choose(20_000, 20, 3.0)
+        who = population()[:1000]
+        first, again, other = (room._collect_chunk(plan, BITS, who, 3, i) for i in (0, 0, 1))
+        np.testing.assert_array_equal(first.sums, again.sums)
+        assert not np.array_equal(first.sums, other.sums)
+
+    @pytest.mark.parametrize("options", [{}, {"protocol": "Cash", "channels": 4}], ids=str)
+    def test_bytes_give_the_same_as_arrays_and_sums_add_up(self, options):
+        plan = Plan.choose(20_000, 20, 3.0, groups=2, **options)
+        seeds, sent = plan.reports(BITS[[0, 1, 1, 2, 0]], np.array([1, 1, 1, 0, 1], bool),
+                                   np.random.default_rng(1))  # fmt: skip
+        reports = plan.to_bytes(seeds, sent)
+        assert {len(report) for report in reports} == {plan.report_size}
+        arrays, first, second = Collector(plan), Collector(plan), Collector(plan)
+        arrays.add(seeds, sent)
+        assert first.receive(reports[:2]) == second.receive(iter(reports[2:])) == []
+        both = first + pickle.loads(pickle.dumps(second))
+        np.testing.assert_allclose(both.sums, arrays.sums, rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(both.clients, arrays.clients)
+
+    def test_memory_is_bounded(self, monkeypatch):
+        """No batch is larger than it says, whatever the number of clients."""
+        sizes = []
+        monkeypatch.setattr(room, "_BATCH_VALUES", 2**14)
+        add = Collector.add
+        monkeypatch.setattr(
+            Collector, "add", lambda self, s, v: (sizes.append(len(s)), add(self, s, v))
+        )
+        plan = Plan.choose(20_000, 20, 3.0)
+        collector = collect(plan, BITS, population(), seed=3)
+        assert collector.clients.sum() == sum(sizes) == 20_000
+        assert max(sizes) <= 2**14 // plan.channels.code.n
+
+
+class TestBadInput:
+    """Each is rejected with a clear error, counted, and nothing already aggregated is lost."""
+
+    def filled(self, **options):
+        plan = Plan.choose(20_000, 20, 3.0, **{"hash_seed": 5, **options})
+        collector = Collector(plan)
+        seeds, sent = plan.reports(BITS, np.ones(4, bool), np.random.default_rng(1))
+        collector.add(seeds, sent)
+        return plan, collector, seeds, sent
+
+    @pytest.mark.parametrize(
+        ("spoil", "reason"),
+        [
+            (lambda seeds, sent: (seeds, sent[:-1]), "size"),
+            (lambda seeds, sent: (seeds, sent.astype(float)), "size"),
+            (lambda seeds, sent: (seeds.astype(float), sent), "size"),
+            (lambda seeds, sent: (seeds, sent + np.uint8(200)), "symbol"),
+        ],
+    )
+    def test_symbols(self, spoil, reason):
+        _, collector, seeds, sent = self.filled()
+        before = collector.sums.copy()
+        with pytest.raises(ReportError, match="nothing of it was added"):
+            collector.add(*spoil(seeds, sent))
+        assert collector.rejected == {reason: 4}
+        np.testing.assert_array_equal(collector.sums, before)
+        assert collector.clients.sum() == 4
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_numbers(self, value):
+        _, collector, seeds, sent = self.filled(protocol="Cash", channels=4)
+        before = collector.sums.copy()
+        sent[2, 1, 5] = value
+        with pytest.raises(ReportError, match="NaN or infinity"):
+            collector.add(seeds, sent)
+        assert collector.rejected == {"not finite": 4}
+        np.testing.assert_array_equal(collector.sums, before)
+
+    def test_bytes(self):
+        plan, collector, seeds, sent = self.filled()
+        other = Plan.choose(20_000, 20, 3.0, hash_seed=6)
+        good = plan.to_bytes(seeds, sent)
+        errors = collector.receive(
+            [good[0], good[1][:-3], b"GET / HTTP/1.1", *other.to_bytes(seeds, sent), good[2]]
+        )
+        assert collector.rejected == {"size": 1, "foreign": 1, "parameters": 4}
+        assert [error.reason for error in errors] == ["size", "foreign"] + 4 * ["parameters"]
+        assert "hash seed" in str(errors[-1])
+        assert collector.clients.sum() == 6
+        both = collector + collector
+        assert both.rejected["parameters"] == 8
+
+    def test_collectors_of_other_plans_do_not_add_up(self):
+        _, collector, _, _ = self.filled()
+        with pytest.raises(ValueError, match="other public parameters"):
+            collector + Collector(Plan.choose(20_000, 20, 3.0, hash_seed=6))
+        assert collector.clients.sum() == 4
+
+    def test_no_reports(self):
+        with pytest.raises(ValueError, match="clients = 0"):
+            Collector(Plan.choose(100, 20, 1.0)).histogram()
+
+    def test_a_group_without_a_client_is_left_out(self):
+        _, collector, _, _ = self.filled(groups=200)
+        assert (collector.clients == 0).any()
+        assert collector.histogram() == []
+
+    @pytest.mark.parametrize("holds", [np.ones(3, bool), np.ones(4)])
+    def test_wrong_holds(self, holds):
+        with pytest.raises(ValueError, match="holds has shape"):
+            Plan.choose(100, 20, 1.0).reports(BITS, holds, np.random.default_rng(1))
+
+
+class TestOneCall:
+    def test_strings(self):
+        items = ["ANNA"] * 5000 + [None] * 3000 + ["BOB"] * 2000
+        lines = succinct_histogram(items, 3.0, seed=2, packing=NAMES)
+        assert names_of(lines) == ["ANNA", "BOB"]
+
+    def test_bits_and_an_executor(self):
+        rows = BITS[np.repeat([0, 1], [5000, 2000])]
+        here = succinct_histogram(rows, 3.0, seed=1)
+        with ThreadPoolExecutor(2) as executor:
+            there = succinct_histogram(rows, 3.0, seed=1, executor=executor)
+        assert [line.frequency for line in here] == [line.frequency for line in there]
+        np.testing.assert_array_equal(here[0].item, BITS[0])
+
+    @pytest.mark.parametrize(
+        ("items", "packing", "message"),
+        [
+            ([], NAMES, "items holds no client"),
+            (np.empty((0, 20)), None, "items holds no client"),
+            ([None, None], NAMES, "items holds no item: every client is empty"),
+            (["ANNABEL"], NAMES, "k = 20 bits hold at most 4 letters"),
+            (["ANNA"], None, "needs rows of bits, or a packing"),
+            ([[0, 1, 2]], None, "only 0 and 1 are bits"),
+        ],
+    )
+    def test_wrong_items(self, items, packing, message):
+        with pytest.raises(ValueError, match=message):
+            succinct_histogram(items, 1.0, seed=1, packing=packing)
