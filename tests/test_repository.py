@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import ldpcash
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
@@ -82,6 +84,12 @@ def test_ci_runs_the_readme_s_commands():
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
     steps = [step["run"] for step in workflow["jobs"]["ci"]["steps"] if "run" in step]
     assert steps == commands
+
+
+def test_one_version_everywhere():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    changes = re.search(r"^## (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert citation["version"] == changes.group(1) == ldpcash.__version__
 
 
 def test_conda_uses_the_same_lock():

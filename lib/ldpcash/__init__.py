@@ -25,7 +25,7 @@ from ldpcash.protocols import Cash, Estimate, Prot, ReportSum, holders
 from ldpcash.simulate import Point, Row, columns
 from ldpcash.sweeps import SweepError, sweep
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "Cash",

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import SeedSequence
 
+from ldpcash.beyond.codes import code_for_privacy
 from ldpcash.beyond.pem import Pem
 from ldpcash.histogram import draw_collector
 from ldpcash.packing import LATIN, Packing
@@ -41,6 +42,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "Prot, hard": {"bits": 1, "decision": "hard"},
     "Cash, pw": {"protocol": "Cash", "code": PolarCode.construct(256, 40)},  # the paper's code
     "Cash, ga": {"protocol": "Cash"},
+    "Cash, quiet": {"protocol": "Cash", "code": code_for_privacy(512, 40)},  # needs less noise
     PEM: {"start": 16, "step": 12, "keep": 40},
 }
 
