@@ -62,7 +62,7 @@ refresh: .venv/ready ## run the notebooks and keep their outputs in notebooks/
 
 lock: .venv/ready ## pin the newest versions of requirements.in in requirements.lock
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --upgrade --universal \
-	  --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	  --python-version 3.11 --fork-strategy fewest --generate-hashes --no-strip-extras \
 	  requirements.in --output-file requirements.lock
 
 clean: ## remove what the targets wrote, but not .venv and not figures/

@@ -100,8 +100,8 @@ def test_conda_uses_the_same_lock():
 def test_the_lock_is_hashed_complete_and_names_no_host():
     lock = (ROOT / "requirements.lock").read_text()
     assert not re.search(r"index-url|find-links|https?://|file:", lock)
-    entries = re.findall(r"^([\w.-]+)==\S+.*\\\n    --hash=", lock, re.MULTILINE)
-    assert len(entries) == len(re.findall(r"^[\w.-]+==", lock, re.MULTILINE))
+    entries = re.findall(r"^([\w.-]+)(?:\[.+\])?==\S+.*\\\n    --hash=", lock, re.MULTILINE)
+    assert len(entries) == len(re.findall(r"^[\w.-]+(?:\[.+\])?==", lock, re.MULTILINE))
     for line in (ROOT / "requirements.in").read_text().splitlines():
         wanted = re.match(r"[\w-]+", line)
         assert wanted is None or wanted.group(0) in entries
