@@ -7,6 +7,7 @@ import itertools
 from collections import Counter
 from fractions import Fraction
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,10 +16,12 @@ from ldpcash import PolarCode, Prot, gaussian_sigma
 from ldpcash.beyond.claims import joint_odds
 from ldpcash.channels import CashChannels
 from ldpcash.hashing import ChannelHash, groups, lane_at, lanes
+from ldpcash.noise import grid_delta
 from ldpcash.symbols import ProtChannels, symbol_bits, symbol_code
 
 FALSE_ALARM = 1e-6
 TINY = PolarCode(2, [0, 1])
+SIMPLEX = PolarCode(16, [7, 11, 13, 14])
 PAIR = np.array([[0, 1], [1, 1]], dtype=np.uint8)
 
 
@@ -81,16 +84,13 @@ class TestPublicRandomness:
 
 
 class Chance:
-    """In place of a generator: says which of its choices is to be made."""
+    """A generator whose words are known: first those of a random symbol, then the coin's."""
 
     def __init__(self, symbol, tells):
-        self.symbol, self.tells = symbol, tells
+        self.words = [symbol * 0x0101010101010101, 0 if tells else 2**64 - 1]
 
     def integers(self, low, high, size, dtype):
-        return np.full(size, self.symbol, dtype=dtype)
-
-    def random(self, size):
-        return np.full(size, 0.0 if self.tells else 1.0)
+        return np.full(size, self.words.pop(0), dtype=dtype)
 
 
 class TestPrivacy:
@@ -170,9 +170,34 @@ class TestPrivacy:
     def test_cash_with_one_channel_is_the_paper_s(self):
         assert CashChannels(PolarCode(64, [0]), 1.0, 1).noise == gaussian_sigma(1.0, 1e-4, 1.0)
 
-    def test_a_code_too_large_to_enumerate_counts_as_2(self):
+    def test_a_code_too_large_to_enumerate_counts_with_its_bound(self):
         code = PolarCode(64, range(20, 50))
-        assert CashChannels(code, 1.0, 2).noise == gaussian_sigma(1.0, 1e-4, 2.0)
+        noise = gaussian_sigma(1.0, 1e-4, code.sensitivity)
+        assert CashChannels(code, 1.0, 2).noise == noise > gaussian_sigma(1.0, 1e-4, 1.9)
+
+    @pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1.0, 4.0, 30.0])
+    @pytest.mark.parametrize("bits", [1, 3, 6])
+    def test_the_coin_never_exceeds_its_bound(self, epsilon, bits):
+        """t / 2**64 <= lambda, in 60 digits; and below it by a part in 10^12 at most."""
+        prot = ProtChannels(symbol_code(4, bits, 4.0, 512), epsilon, 2, bits)
+        with mp.workdps(60):
+            growth = mp.exp(mp.mpf(epsilon))
+            share = int(prot._threshold) / (mp.mpf(2) ** 64 * (growth - 1) / (growth + 2**bits - 1))
+            assert 1 - 1e-12 < share <= 1
+
+    @pytest.mark.parametrize("channels", [1, 4])
+    def test_cash_reports_lie_on_a_grid_that_keeps_the_promise(self, channels):
+        """Also for words in different channels: a difference of one level in 2 n coordinates."""
+        cash = CashChannels(SIMPLEX, 1.0, channels)
+        grid, n = cash.grid, SIMPLEX.n
+        apart = grid_delta(1.0, grid.scale, grid.level, n * (2 if channels > 1 else 1))
+        within = grid_delta(1.0, grid.scale, 2 * grid.level, n // 2)
+        assert max(apart, within) <= cash.delta
+        items = np.eye(4, SIMPLEX.k, dtype=np.uint8)
+        own = np.array([0, channels - 1, -1, 0])
+        for rng in (None, np.random.default_rng(1)):
+            sent = cash.reports(items, own, np.zeros(4, np.uint64), rng) / grid.step
+            np.testing.assert_array_equal(sent, np.rint(sent))
 
 
 def client_sums(kind, items, own, counts, clients, trials, rng):

@@ -206,7 +206,7 @@ class TestProfile:
         other = np.concatenate([law[6:], [mp.mpf(0)] * 6])  # moved by 2 * 2 + 1 + 1
         exact = mp.fsum(max(p - mp.exp(epsilon) * q, 0) for p, q in zip(law, other, strict=True))
         assert exact <= grid_delta(epsilon, scale, 1, 6) <= exact * (1 + mp.mpf("1e-8"))
-        grid = Grid(level=1, scale=scale, step=1.0, n=2, weight=1)
+        grid = Grid(level=1, scale=scale, step=1.0, weight=1, apart=2)
         assert grid.delta(epsilon, 2) >= exact
 
     def test_fewer_coordinates_never_cost_more(self):
@@ -238,7 +238,7 @@ def exact_delta(grid, epsilon):
         norm = mp.sqrt(2 * mp.pi * variance) * (1 + 2 * mp.exp(-2 * mp.pi**2 * variance))
         return total / norm
 
-    return max(case(2 * grid.level, grid.weight), case(grid.level, grid.n))
+    return max(case(2 * grid.level, grid.weight), case(grid.level, grid.apart))
 
 
 class TestGrid:
@@ -257,7 +257,7 @@ class TestGrid:
 
     def test_less_noise_would_not_do(self):
         grid = Cash(PAPER, 1.0).grid
-        less = Grid(grid.level, grid.scale * (1 - 1e-5), grid.step, grid.n, grid.weight)
+        less = Grid(grid.level, grid.scale * (1 - 1e-5), grid.step, grid.weight, grid.apart)
         assert exact_delta(less, 1.0) > mp.mpf("1e-4")
 
     def test_the_empty_client_counts_where_words_are_light(self):

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,9 @@ from scipy.special import log_ndtr
 
 from ldpcash.checks import positive
 from ldpcash.hashing import Seeds, check_channels
+from ldpcash.noise import Grid, discrete_gaussian, safe_grid
 from ldpcash.normals import normals
-from ldpcash.polar import MAX_ENUMERABLE, Bits, PolarCode, as_bits
+from ldpcash.polar import Bits, PolarCode, as_bits
 from ldpcash.privacy import gaussian_sigma
 from ldpcash.protocols import Reals
 
@@ -55,7 +57,7 @@ class Channels(ABC):
 
     @abstractmethod
     def reports(
-        self, bits: ArrayLike, channel: ArrayLike, seeds: Seeds, rng: Generator
+        self, bits: ArrayLike, channel: ArrayLike, seeds: Seeds, rng: Generator | None
     ) -> NDArray[Any]:
         """What each of B clients sends beside its seed.
 
@@ -63,7 +65,7 @@ class Channels(ABC):
             bits: ``(B, k)``, the items.
             channel: ``(B,)``, the channel of each item; -1 for a client that holds nothing.
             seeds: ``(B,)``, each client's public seed.
-            rng: the clients' own randomness.
+            rng: the clients' own randomness in simulations; None, that of the operating system.
         """
 
     @abstractmethod
@@ -126,20 +128,28 @@ class CashChannels(Channels):
         self.live = np.ones(code.n, dtype=bool)
         self.payload = np.dtype(("<f4", (self.channels, code.n)))
         # The signals of items in different channels are sqrt(2) apart, those in one channel as far
-        # as codewords can be: 2 at most, which is taken where the code is too large to tell.
-        within = 2.0 if code.k > MAX_ENUMERABLE else code.sensitivity
+        # as codewords can be.
         apart = math.sqrt(2) if self.channels > 1 else 1.0
-        self.noise = gaussian_sigma(epsilon, delta, max(within, apart))
+        self.noise = gaussian_sigma(epsilon, delta, max(code.sensitivity, apart))
+
+    @cached_property
+    def grid(self) -> Grid:
+        """Where reports lie, as those of `Cash` do; two channels make 2 n coordinates differ."""
+        n = self.code.n
+        weight = round(n * self.code.sensitivity**2 / 4)
+        apart = 2 * n if self.channels > 1 else n
+        return safe_grid(self.epsilon, self.delta, self.noise, n, weight, apart)
 
     def reports(
-        self, bits: ArrayLike, channel: ArrayLike, seeds: Seeds, rng: Generator
+        self, bits: ArrayLike, channel: ArrayLike, seeds: Seeds, rng: Generator | None
     ) -> NDArray[Any]:
-        """``(B, K, n)`` numbers, in single precision."""
+        """``(B, K, n)`` numbers, in single precision: whole numbers of steps until the end."""
         own = np.asarray(channel)
-        signal = self.signs(as_bits("bits", bits, self.code.k)) / math.sqrt(self.code.n)
-        sent = self.noise * rng.standard_normal((len(own), self.channels, self.code.n))
-        sent[np.arange(len(own)), np.maximum(own, 0)] += np.where(own[:, None] < 0, 0, signal)
-        return sent.astype(np.float32)
+        signs = self.signs(as_bits("bits", bits, self.code.k)).astype(np.int32)
+        steps = discrete_gaussian(self.grid.scale, (len(own), self.channels, self.code.n), rng)
+        held = np.flatnonzero(own >= 0)
+        steps[held, own[held]] += self.grid.level * signs[held]
+        return (steps * self.grid.step).astype(np.float32)
 
     def add(self, sums: NDArray[Any], seeds: Seeds, sent: NDArray[Any]) -> None:
         sums += sent.sum(axis=0, dtype=np.float64)

@@ -220,8 +220,8 @@ def succinct_histogram(
     >>> packing = Packing(20, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     >>> for line in succinct_histogram(names, epsilon=2.0, seed=2, packing=packing):
     ...     print(f"{line.item} {line.frequency:.2f} [{line.low:.2f}, {line.high:.2f}]")
-    ANNA 0.60 [0.58, 0.63]
-    BOB 0.32 [0.30, 0.34]
+    ANNA 0.60 [0.58, 0.62]
+    BOB 0.32 [0.30, 0.33]
     """
     if packing is None:
         rows = np.asarray(items)

@@ -103,8 +103,8 @@ class Grid:
     level: int  # the entries of a signal are +-level steps
     scale: float  # of the noise, in steps
     step: float  # 1 / (level sqrt(n))
-    n: int
     weight: int  # of the heaviest codeword
+    apart: int  # coordinates in which two inputs can differ by one level
 
     def delta(self, epsilon: float, reports: int = 1) -> float:
         """The delta of a client that reports once, or several times, whatever it holds and when.
@@ -117,11 +117,13 @@ class Grid:
         over as many coordinates as the squared distance has levels: at most 4 weight or n a report.
         """
         far = grid_delta(epsilon, self.scale, 2 * self.level, self.weight * reports)
-        squares = max(4 * self.weight, self.n) * reports
+        squares = max(4 * self.weight, self.apart) * reports
         return max(far, grid_delta(epsilon, self.scale, self.level, squares))
 
 
-def safe_grid(epsilon: float, delta: float, sigma: float, n: int, weight: int) -> Grid:
+def safe_grid(
+    epsilon: float, delta: float, sigma: float, n: int, weight: int, apart: int | None = None
+) -> Grid:
     """A grid whose noise keeps the promise of (epsilon, delta), by the exact profile.
 
     Signals lie on it, and noise is at least 64 steps wide. Its scale is sigma, and where the
@@ -132,6 +134,8 @@ def safe_grid(epsilon: float, delta: float, sigma: float, n: int, weight: int) -
         sigma: of the Gaussian mechanism with the same promise.
         n: length of the code, a power of two.
         weight: of its heaviest codeword.
+        apart: in how many coordinates two inputs can differ by one level: n unless given, for a
+            word and nothing.
 
     >>> grid = safe_grid(1.0, 1e-4, 6.3714, 64, 64)
     >>> grid.level, grid.step, round(grid.scale * grid.step, 3), grid.delta(1.0) <= 1e-4
@@ -144,7 +148,8 @@ def safe_grid(epsilon: float, delta: float, sigma: float, n: int, weight: int) -
             f"sigma = {sigma!r}: more than {_MOST_SCALE / math.sqrt(n):g}, where noise is no longer"
             " drawn exactly; a larger epsilon needs less"
         )
-    grid = Grid(level, width * level, 1 / (level * math.sqrt(n)), n, weight)
+    step = 1 / (level * math.sqrt(n))
+    grid = Grid(level, width * level, step, weight, n if apart is None else apart)
     while grid.delta(epsilon) > delta:
         grid = replace(grid, scale=grid.scale * (1 + 2.0**-18))
     return grid

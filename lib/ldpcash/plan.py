@@ -22,6 +22,7 @@ from ldpcash import wire
 from ldpcash.channels import CashChannels, Channels
 from ldpcash.checks import real_number, whole_number
 from ldpcash.hashing import ChannelHash, Seeds, groups
+from ldpcash.noise import random_words
 from ldpcash.polar import PolarCode, as_bits
 from ldpcash.symbols import ProtChannels, symbol_bits, symbol_code
 
@@ -142,24 +143,24 @@ class Plan:
     def fingerprint(self) -> int:
         """32 bits of a hash of everything that clients and server must agree on."""
         channels = self.channels
-        public = [type(channels).__name__, channels.epsilon, channels.channels, channels.code.n]
-        public += [channels.code.info.tolist(), self.hash_seed, self.groups]
+        public = [type(channels).__name__, channels.epsilon, channels.channels]
+        public += [repr(channels.code), self.hash_seed, self.groups]
         public += [getattr(channels, name, None) for name in ("bits", "delta")]
         return int(hashlib.sha256(json.dumps(public).encode()).hexdigest()[:8], 16)
 
     def reports(
-        self, bits: ArrayLike, holds: ArrayLike, rng: Generator
+        self, bits: ArrayLike, holds: ArrayLike, rng: Generator | None = None
     ) -> tuple[Seeds, NDArray[Any]]:
         """What B clients send: ``(B, k)`` items and ``(B,)`` whether held, to seeds, payloads.
 
-        In real use ``rng`` is the client's own, seeded by its operating system: whoever could
-        repeat its numbers would see through them.
+        ``rng`` is for simulations. Real reports leave it out, and take the randomness of the
+        operating system: whoever could repeat their numbers would see through them.
         """
         items = as_bits("bits", bits, self.k)
         held = np.asarray(holds)
         if items.ndim != 2 or held.shape != items.shape[:1] or held.dtype != np.bool_:
             raise ValueError(f"holds has shape {held.shape}: needs True or False for each client")
-        seeds = rng.integers(0, 2**64, len(items), dtype=np.uint64)
+        seeds = random_words((len(items),), 64, rng)
         group = groups(seeds, self.groups)
         channel = np.full(len(items), -1)
         for number, channel_of in enumerate(self.hashes):

@@ -21,6 +21,7 @@ from scipy.special import betainc
 from ldpcash.channels import Channels
 from ldpcash.checks import positive, whole_number
 from ldpcash.hashing import Seeds, lane_at, lanes
+from ldpcash.noise import random_words
 from ldpcash.polar import Bits, PolarCode, reliability
 from ldpcash.protocols import Counts, Reals, spread_evenly
 
@@ -41,7 +42,8 @@ def symbol_bits(epsilon: float) -> int:
 def _truth(epsilon: float, g: int) -> float:
     """lambda: randomized response on g symbols tells the truth so often, a random symbol else.
 
-    The likeliest symbol is then e^eps as likely as any other. Rounded down, to be safe.
+    The likeliest symbol is then e^eps as likely as any other. Rounded down, by far more than what
+    exp and expm1 are off, to be safe.
     """
     return math.expm1(epsilon) / (math.exp(epsilon) + g - 1) * (1 - 2.0**-48)
 
@@ -129,6 +131,7 @@ class ProtChannels(Channels):
         last[:, -1] = width > 1  # the sum of no bits
         self.live = ~last.ravel()
         self.truth = _truth(self.epsilon, self.symbols)
+        self._threshold = np.uint64(self.truth * 2.0**64)
         self.noise = _noise(self.truth, self.symbols)
 
     def codeword_symbols(self, bits: ArrayLike) -> Counts:
@@ -141,17 +144,17 @@ class ProtChannels(Channels):
         return (words * powers[:, None]).sum(axis=2, dtype=np.uint8).reshape(len(words), -1)
 
     def reports(
-        self, bits: ArrayLike, channel: ArrayLike, seeds: Seeds, rng: Generator
+        self, bits: ArrayLike, channel: ArrayLike, seeds: Seeds, rng: Generator | None
     ) -> NDArray[Any]:
-        """One symbol a client: ``(B,)`` numbers below 2**b."""
+        """One symbol a client: ``(B,)`` numbers below 2**b. Every choice compares whole numbers."""
         own = np.asarray(channel)
         client = np.arange(len(own))
         # A client that holds nothing sends a random symbol, as most of the others do.
-        sent = rng.integers(0, self.symbols, len(own), dtype=np.uint8)
+        sent = random_words(own.shape, 8, rng) % self.symbols
         cell = lane_at(seeds, np.maximum(own, 0)) % self.cells
         block, mask = cell // self.symbols, cell % self.symbols
         truth = self.codeword_symbols(bits)[client, block] ^ mask.astype(np.uint8)
-        told = (rng.random(len(own)) < self.truth) & (own >= 0)
+        told = (random_words(own.shape, 64, rng) < self._threshold) & (own >= 0)
         return np.where(told, truth, sent)
 
     def add(self, sums: NDArray[Any], seeds: Seeds, sent: NDArray[Any]) -> None:
