@@ -113,11 +113,13 @@ class Lab:
 CLAIMS: list[Claim] = []
 
 
-def claim(place: str, statement: str) -> Callable[[Callable[[Lab], Finding]], Any]:
-    """Enter a function into the ledger."""
+def claim(
+    place: str, statement: str, book: list[Claim] | None = None
+) -> Callable[[Callable[[Lab], Finding]], Any]:
+    """Enter a function into the ledger, or into another ``book``."""
 
     def enter(decide: Callable[[Lab], Finding]) -> Callable[[Lab], Finding]:
-        CLAIMS.append(Claim(place, statement, decide))
+        (CLAIMS if book is None else book).append(Claim(place, statement, decide))
         return decide
 
     return enter

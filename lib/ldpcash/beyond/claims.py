@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from ldpcash import claims
 from ldpcash.beyond.accounting import spent_epsilon
 from ldpcash.beyond.audit import audit, clients, farthest_items, rounding_score, ruled_out
 from ldpcash.beyond.census import PEM, Score, compare
@@ -39,14 +39,7 @@ from ldpcash.theory import (
 BEYOND: list[Claim] = []
 
 
-def claim(place: str, statement: str) -> Callable[[Callable[[Lab], Finding]], Any]:
-    """Enter a function into the annex's part of the ledger."""
-
-    def enter(decide: Callable[[Lab], Finding]) -> Callable[[Lab], Finding]:
-        BEYOND.append(Claim(place, statement, decide))
-        return decide
-
-    return enter
+claim = partial(claims.claim, book=BEYOND)
 
 
 # The fair comparison
