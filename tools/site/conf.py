@@ -10,6 +10,7 @@ import ldpcash
 from make_site import modules
 
 project = "ldpcash"
+author = "the ldpcash contributors"
 version = release = ldpcash.__version__
 html_title = "ldpcash"
 html_show_copyright = False
