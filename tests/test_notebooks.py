@@ -121,6 +121,15 @@ def test_a_misspelt_parameter_stops_the_run(workshop, capsys):
     assert not (workshop / "build").exists()
 
 
+def test_a_relative_folder_is_where_the_command_was_given(workshop, monkeypatch):
+    monkeypatch.chdir(workshop)
+    monkeypatch.setenv("LDPCASH_FIGURES", "mine")
+    source = "import os; print(os.path.isabs(os.environ['LDPCASH_FIGURES']))"
+    write_notebook(workshop, "02_where", "x = 1  # a number", source)
+    assert runner.main(["run", "02_where"]) == 0
+    assert outputs(nbformat.read(workshop / "build" / "02_where.ipynb", 4))[0].text == "True\n"
+
+
 def test_an_unknown_notebook_stops_the_run(workshop, capsys):
     (workshop / "values.yaml").write_text("02_bad: {size: 3}")
     assert runner.main(["run", "--parameters", str(workshop / "values.yaml")]) == 1
@@ -148,14 +157,14 @@ def test_a_failure_names_notebook_cell_and_error_and_keeps_the_rest(workshop, ca
 
 
 def test_a_refresh_uses_no_old_result(workshop, monkeypatch):
-    monkeypatch.setenv("LDPCASH_RESULTS", "old")
+    monkeypatch.setenv("LDPCASH_RESULTS", "/old")
     write_notebook(
         workshop, "02_where", "x = 1  # a number", "import os; print(os.environ['LDPCASH_RESULTS'])"
     )
     assert runner.main(["run", "02_where"]) == 0
-    assert outputs(nbformat.read(workshop / "build" / "02_where.ipynb", 4))[0].text == "old\n"
+    assert outputs(nbformat.read(workshop / "build" / "02_where.ipynb", 4))[0].text == "/old\n"
     assert runner.main(["refresh", "02_where"]) == 0
-    assert outputs(nbformat.read(workshop / "02_where.ipynb", 4))[0].text != "old\n"
+    assert outputs(nbformat.read(workshop / "02_where.ipynb", 4))[0].text != "/old\n"
 
 
 def test_a_second_refresh_changes_nothing(workshop):

@@ -47,7 +47,7 @@ def main(arguments=None):
     )
     parser.add_argument("--parameters", type=Path, help="YAML: {notebook: {parameter: value}}")
     options = parser.parse_args(arguments)
-    os.environ.setdefault("IPYTHONDIR", str(ROOT / "tools" / "ipython"))
+    os.environ.setdefault("IPYTHONDIR", str(Path(__file__).resolve().parent / "ipython"))
     for folder in {"LDPCASH_FIGURES", "LDPCASH_RESULTS"} & os.environ.keys():
         os.environ[folder] = os.path.abspath(os.environ[folder])  # kernels run in another folder
     names = options.notebooks or sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
