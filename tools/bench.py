@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ldpcash import Cash, Point, PolarCode, Prot, ReportSum, SCLDecoder, sweep
-from ldpcash.beyond.census import METHODS, PEM, census_names
+from ldpcash.beyond.census import METHODS, PEM, census_names, compare
 from ldpcash.beyond.codes import with_checks
 from ldpcash.beyond.pem import Pem
 from ldpcash.histogram import Collector, collect, draw_collector
@@ -214,11 +214,17 @@ def census_clients(clients, rng):
 
 
 def histograms(epsilon=2.0, clients=10**6):
-    """What a client and the server spend, method by method, on census names."""
+    """What a client and the server spend, method by method, on census names, and what they get."""
     print()
-    print(f"Histograms of names, 40 bits, epsilon {epsilon}, plans for N = {clients:,}")
-    print(f"{'':<20} {'bytes':>8} {'client':>9} {'server':>9} {'search':>8} {'N = 10^6':>9}")
-    print(f"{'':<20} {'a client':>8} {'us':>9} {'us/report':>9} {'s':>8} {'s':>9}")
+    print(
+        f"Histograms of names, 40 bits, epsilon {epsilon}, plans for N = {clients:,}; recall of the"
+    )
+    print("ten most frequent names, precision and mean error of frequencies from 4 populations")
+    print(
+        f"{'':<14} {'bytes':>8} {'client':>9} {'server':>9} {'search':>8} {'N = 10^6':>9}", end=" "
+    )
+    print(f"{'recall':>7} {'precise':>7} {'error':>8}")
+    print(f"{'':<14} {'a client':>8} {'us':>9} {'us/report':>9} {'s':>8} {'s':>9}")
     rng = np.random.default_rng(1)
     for name, options in METHODS.items():
         if name == PEM:
@@ -246,7 +252,10 @@ def histograms(epsilon=2.0, clients=10**6):
             size = plan.report_size
         client, server = 1e6 * (made - start) / some, 1e6 * (added - made) / some
         total = server + found - added
-        print(f"{name:<20} {size:8,} {client:9.2f} {server:9.2f} {found - added:8.2f} {total:9.1f}")
+        [score] = compare([name], [clients], [epsilon], trials=4, seed=1)
+        print(f"{name:<14} {size:8,} {client:9.2f} {server:9.2f}", end=" ")
+        print(f"{found - added:8.2f} {total:9.1f} {score.recall(10)[0]:7.2f}", end=" ")
+        print(f"{1 - score.false_rate:7.2f} {score.frequency_error:8.5f}")
 
 
 def histogram_growth(epsilon=2.0):
