@@ -185,6 +185,12 @@ class TestPrivacy:
             share = int(prot._threshold) / (mp.mpf(2) ** 64 * (growth - 1) / (growth + 2**bits - 1))
             assert 1 - 1e-11 < share <= 1
 
+    def test_the_grid_counts_words_in_different_channels(self):
+        """Where words are light, no pair of inputs is farther apart: one level in 2 n places."""
+        cash = CashChannels(PolarCode(16, [1, 2]), 1.0, 4)
+        two_channels = grid_delta(1.0, cash.grid.scale, cash.grid.level, 2 * 16)
+        assert two_channels <= cash.grid.delta(1.0) <= cash.delta
+
     @pytest.mark.parametrize("channels", [1, 4])
     def test_cash_reports_lie_on_a_grid_that_keeps_the_promise(self, channels):
         """Also for words in different channels: a difference of one level in 2 n coordinates."""
