@@ -1,4 +1,4 @@
-"""The explorer's numbers: both protocols, simulated wherever its sliders can stand.
+"""The explorer's numbers: protocols and codes, simulated wherever its sliders can stand.
 
 `make explorer` simulates and writes explorer.json, which is committed. `make site` turns that into
 a script for the page, with the intervals worked out, so that the page needs no server::
@@ -6,16 +6,17 @@ a script for the page, with the intervals worked out, so that the page needs no 
     stops of the sliders -> points -> `sweep` -> counts, explorer.json -> counts and intervals
 
 A curve is one protocol, code, N and f over all epsilons. Its points are simulated at length up to
-the first without a block error; beyond, where BLER is lower still, a few trials tell the frequency
-error. Codes that turn out the same under two rules are simulated once.
+the first without a block error. A BLER that is so low falls with epsilon; beyond, a few trials tell
+the frequency error. Codes that turn out the same under two rules are simulated once.
 """
 
 import json
 from itertools import product
 from pathlib import Path
 
-from ldpcash import Point, PolarCode, gaussian_sigma, sweep
-from ldpcash.simulate import PROTOCOLS, binomial_interval
+from ldpcash import Cash, Point, PolarCode, sweep
+from ldpcash.beyond.codes import code_for_privacy
+from ldpcash.simulate import binomial_interval, parameters_of
 
 FILE = Path(__file__).with_name("explorer.json")
 SEED = 2026
@@ -31,6 +32,13 @@ MANY_TRIALS = 100_000  # or after as many trials,
 FEW_TRIALS = 2048  # or after as few, if the epsilon before it has seen no error
 OFF_UNIT = 1e-5  # of the stored frequency errors
 
+PROTOCOLS = {
+    "Cash": {"protocol": "Cash", "delta": DELTA},
+    "Prot": {"protocol": "Prot"},
+    "Prot, soft": {"protocol": "Prot", "decision": "soft", "decoder": "SCL"},
+    "Prot, empty +": {"protocol": "Prot", "empty": "positive"},
+}
+
 
 def last_frozen(n, k):
     """The paper's Remark 1: without index n - 1 the sensitivity is below 2."""
@@ -41,6 +49,7 @@ RULES = {
     "pw": ("polarization weight", lambda n, k: PolarCode.construct(n, k, "pw")),
     "ga": ("Gaussian approximation", lambda n, k: PolarCode.construct(n, k, "ga")),
     "light": ("Reed-Muller rule, last index frozen", last_frozen),
+    "quiet": ("least noise for its distance", code_for_privacy),
 }
 
 
@@ -50,22 +59,17 @@ def codes():
 
 
 def distinct_codes():
-    """The same without repetitions, by their information sets, which say it all."""
-    return list(dict.fromkeys((code.n, tuple(code.info.tolist())) for code in codes().values()))
+    """The same without repetitions."""
+    return list(dict.fromkeys(codes().values()))
 
 
 def point(protocol, code, clients, frequency, epsilon):
-    n, info = code
-    delta = DELTA if protocol == "Cash" else None
     return Point(
-        protocol=protocol,
         epsilon=epsilon,
         frequency=frequency,
         clients=clients,
-        n=n,
-        k=K,
-        info=info,
-        delta=delta,
+        **PROTOCOLS[protocol],
+        **parameters_of(code),
     )
 
 
@@ -100,7 +104,7 @@ def table():
         "lengths": LENGTHS,
         "rules": {rule: words for rule, (words, _) in RULES.items()},
         "codes": [
-            {"n": n, "rule": rule, "code": distinct.index((n, tuple(code.info.tolist())))}
+            {"n": n, "rule": rule, "code": distinct.index(code)}
             for (n, rule), code in codes().items()
         ],
         "curves": [
@@ -136,8 +140,7 @@ def script():
     for choice, code in zip(content["codes"], codes().values(), strict=True):
         choice["sensitivity"] = code.sensitivity
         choice["sigma"] = [
-            gaussian_sigma(epsilon, content["delta"], max(code.sensitivity, 1.0))
-            for epsilon in content["epsilons"]
+            Cash(code, epsilon, content["delta"]).sigma for epsilon in content["epsilons"]
         ]
     return f"window.EXPLORER = {json.dumps(content, separators=(',', ':'))};\n"
 

@@ -1,6 +1,6 @@
 // The explorer: sliders choose a curve and a point on it, out of what explorer_data.js holds.
 //
-//   controls -> chosen() -> the curve of each protocol -> text, picture and table
+//   controls -> chosen() -> the curves of one or two protocols -> text, picture and table
 (() => {
   "use strict";
   const data = window.EXPLORER;
@@ -22,6 +22,7 @@
 
   function chosen() {
     const setting = { protocol: at("protocol").value, rule: at("rule").value };
+    setting.protocols = [...new Set([setting.protocol, at("beside").value])];
     for (const [name, stops] of Object.entries(sliders)) {
       setting[`${name}Index`] = Number(at(name).value);
       setting[name] = stops[setting[`${name}Index`]];
@@ -38,7 +39,7 @@
     return data.curves[place * data.frequencies.length + s.frequencyIndex];
   }
 
-  // Where no error was seen: where the upper end is lowest, here or before, as BLER falls.
+  // Where no error was seen: where the upper end is lowest, here or before, as so low a BLER falls.
   function bound(curve, i) {
     let best = i;
     for (let j = i; j >= 0 && curve.errors[j] === 0; j--)
@@ -168,25 +169,25 @@
     const panelHeight = Math.min(260, Math.max(190, panelWidth * 0.6));
     const height = 104 + (beside ? panelHeight : 2 * panelHeight + 70);
     const svg = element("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" });
-    const other = data.protocols.filter((p) => p !== s.protocol);
+    const other = s.protocols.slice(1).map((p) => `; ${p}, open squares, stands beside it`);
     const label =
-      `BLER and frequency error against ε. ${s.protocol}, filled circles, is chosen; ` +
-      `${other.join(", ")}, open squares, stands beside it. The table below has all numbers.`;
+      `BLER and frequency error against ε. ${s.protocol}, filled circles, is chosen` +
+      `${other.join("")}. The table below has all numbers.`;
     svg.setAttribute("aria-label", label);
 
     let across = 10;
-    for (const protocol of [s.protocol, ...other]) {
+    for (const protocol of s.protocols) {
       const isChosen = protocol === s.protocol;
       const group = element("g", { class: isChosen ? "chosen" : "other" });
       group.append(element("path", { d: `M${across},14h28`, class: "sample" }));
       group.append(marker(isChosen ? "circle" : "square", across + 14, 14, isChosen));
-      const words = isChosen ? `${protocol}, chosen` : protocol;
+      const words = isChosen && beside ? `${protocol}, chosen` : protocol; // if there is room
       svg.append(group, element("text", { x: across + 34, y: 18 }, words));
-      across += 140;
+      across += beside ? 165 : 120;
     }
 
     const series = (y, low, high) =>
-      data.protocols.map((p) => ({
+      s.protocols.map((p) => ({
         chosen: p === s.protocol,
         y: y(curves[p]),
         low: low(curves[p]),
@@ -203,7 +204,7 @@
       (c) => c.off.map((v, j) => v + 1.96 * c.off_se[j]),
     );
     const box = { left: 44, top: 56, width: panelWidth, height: panelHeight };
-    panel(svg, box, "BLER: share of items decoded wrongly", bler, s.epsilonIndex);
+    panel(svg, box, "BLER: share of wrong items", bler, s.epsilonIndex);
     const second = { ...box };
     if (beside) second.left += width / 2;
     else second.top += panelHeight + 70;
@@ -228,7 +229,7 @@
       return line;
     };
     const table = made("table");
-    const names = ["ε", ...data.protocols.flatMap((p) => [`${p} BLER`, `${p} frequency error`])];
+    const names = ["ε", ...s.protocols.flatMap((p) => [`${p} BLER`, `${p} frequency error`])];
     table.append(
       made("caption", {
         textContent: `f = ${s.frequency}, N = ${count(s.clients)}, code ${codeText(s)}`,
@@ -236,7 +237,7 @@
       row(...names.map((name) => head(name, "col"))),
     );
     data.epsilons.forEach((epsilon, j) => {
-      const cells = data.protocols.flatMap((p) => [
+      const cells = s.protocols.flatMap((p) => [
         blerText(curves[p], j).split(" (")[0],
         `${size(curves[p].off[j])} ± ${spread(curves[p].off_se[j])}`,
       ]);
@@ -249,7 +250,7 @@
 
   function show() {
     const s = chosen();
-    const curves = Object.fromEntries(data.protocols.map((p) => [p, curveOf(p, s)]));
+    const curves = Object.fromEntries(s.protocols.map((p) => [p, curveOf(p, s)]));
     for (const name of Object.keys(sliders)) {
       const text = count(s[name]);
       at(`${name}-value`).textContent = text;
@@ -260,7 +261,9 @@
     showTable(s, curves);
   }
 
-  for (const protocol of data.protocols) at("protocol").add(new Option(protocol));
+  for (const name of ["protocol", "beside"])
+    for (const protocol of data.protocols) at(name).add(new Option(protocol));
+  at("beside").value = "Prot";
   for (const [rule, words] of Object.entries(data.rules)) at("rule").add(new Option(words, rule));
   for (const [name, stops] of Object.entries(sliders)) {
     at(name).max = stops.length - 1;
