@@ -1,4 +1,5 @@
-# Every target first makes .venv, if it is not there or not up to date. `make help` lists them.
+# Targets that run Python first make .venv, if it is not there or not up to date. `make help` lists
+# them all.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -43,18 +44,20 @@ explorer: .venv/ready ## simulate again what the site's explorer shows
 	$(BIN)/python tools/site/explorer.py
 
 test: export LDPCASH_FIGURES := $(CURDIR)/build/test-figures
-test: .venv/ready ## lint, types, unit tests with coverage, and nbval over every notebook
+test: .venv/ready ## lint, types, unit tests, and nbval: outputs and figures are recomputed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest --cov
+	rm -rf "$$LDPCASH_FIGURES"
 	$(BIN)/pytest --nbval --nbval-current-env notebooks
+	$(BIN)/python tools/verify.py "$$LDPCASH_FIGURES"
 
 lab: .venv/ready ## open JupyterLab on the notebooks; LAB="--port 9000" passes options on
 	$(BIN)/jupyter lab --notebook-dir=notebooks $(AS_ROOT) $(LAB)
 
 bench: export OPENBLAS_NUM_THREADS := 1
-bench: .venv/ready ## measure the decoders beside a matrix product, and the protocols
+bench: .venv/ready ## measure the speed of decoders, protocols, sweeps and histograms
 	$(BIN)/python tools/bench.py
 
 refresh: .venv/ready ## run the notebooks and keep their outputs in notebooks/
@@ -66,7 +69,7 @@ lock: .venv/ready ## pin the newest versions of requirements.in in requirements.
 	  requirements.in --output-file requirements.lock
 
 clean: ## remove what the targets wrote, but not .venv and not figures/
-	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis lib/*.egg-info
+	rm -rf build __pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis lib/*.egg-info
 	find lib tests tools notebooks -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
 	find tools/ipython -mindepth 2 ! -name ipython_kernel_config.py -delete
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -156,6 +157,54 @@ def test_a_failure_names_notebook_cell_and_error_and_keeps_the_rest(workshop, ca
     assert (workshop / "build" / "01_good.ipynb").exists()
 
 
+def test_a_kernel_that_dies_is_told(workshop, capsys):
+    write_notebook(workshop, "02_bad", "x = 1  # a number", "import os; os._exit(3)")
+    assert runner.main(["run"]) == 1
+    assert "02_bad: Kernel died" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [runner.NotebookError, OSError])
+def test_any_error_ends_the_run(tmp_path, monkeypatch, error):
+    """Whatever waits is not started; what runs beside it may finish."""
+    begun = []
+
+    def execute(name, values, scratch, started):
+        begun.append(name)
+        if name == "1":
+            raise error("no")
+        time.sleep(2)  # the runner looks five times a second
+
+    monkeypatch.setattr(runner, "execute", execute)
+    with pytest.raises(error):
+        runner.execute_all([*"1234"], {}, tmp_path, keep=False)
+    assert sorted(begun) in (["1", "2"], ["1", "2", "3"])  # 3 takes the place of 1 at once
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["refresh", "--parameters", "empty.yaml"], "no --parameters"),
+        (["run", "--parameters", "none.yaml"], "none.yaml: there is no such file"),
+    ],
+)
+def test_a_wrong_argument_is_told(workshop, monkeypatch, capsys, arguments, sentence):
+    monkeypatch.chdir(workshop)
+    (workshop / "empty.yaml").write_text("")
+    before = (workshop / "01_good.ipynb").read_bytes()
+    with pytest.raises(SystemExit):
+        runner.main(arguments)
+    assert sentence in capsys.readouterr().err
+    assert (workshop / "01_good.ipynb").read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["", "01_good:"])
+def test_no_parameters_are_those_of_the_notebook(workshop, text):
+    (workshop / "values.yaml").write_text(text)
+    assert runner.main(["run", "--parameters", str(workshop / "values.yaml")]) == 0
+    executed = nbformat.read(workshop / "build" / "01_good.ipynb", as_version=4)
+    assert executed.cells[-1].outputs[0].text.startswith("size 2\n")
+
+
 def test_a_refresh_uses_no_old_result(workshop, monkeypatch):
     monkeypatch.setenv("LDPCASH_RESULTS", "/old")
     write_notebook(
@@ -202,11 +251,13 @@ class TestProgress:
 
     def test_time_left(self):
         expected = {"a": 10, "b": 20, "c": 40, "d": 8}
-        assert runner.time_left(expected, {}, {}, 0.0) == 40  # more than 78 / 2
+        assert runner.time_left(expected, {}, {}, 0.0) == 50  # a, then c, while b and d run
         started = {"a": 100.0, "b": 100.0}
-        assert runner.time_left(expected, started, {}, 110.0) == 40
+        assert runner.time_left(expected, started, {}, 105.0) == 45
         # a took twice as long as expected, and b has been running for 25 s
         assert runner.time_left(expected, started, {"a": 20.0}, 125.0) == 80
+        # all take longer than expected: there is always something left
+        assert runner.time_left({"a": 10}, {"a": 0.0}, {}, 30.0) == 3
         assert runner.time_left({"a": 10}, {"a": 0.0}, {"a": 20.0}, 30.0) is None
         assert runner.time_left({}, {"a": 0.0}, {}, 30.0) is None
 

@@ -1,5 +1,6 @@
 """`make verify`: what it lets pass, and what it does not."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -43,6 +44,32 @@ def test_each_figure_has_its_line(tmp_path, capsys, change, line, code):
         f"{'fig9':28s} {line}",
         f"{1 - code} of 1 are as committed",
     ]
+
+
+def test_is_held_against_what_was_committed(tmp_path, monkeypatch, capsys):
+    """And not against what `make figures` has just written."""
+    monkeypatch.setattr(verify, "ROOT", tmp_path)
+    draw(tmp_path / "figures")
+    assert verify.committed_figures(tmp_path / "scratch") == tmp_path / "figures"
+    assert "there is no git repository here" in capsys.readouterr().out
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=b"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "Draw"]):
+        subprocess.run([*git, *command], check=True)
+    table = tmp_path / "figures" / "data" / "fig9.csv"
+    committed = table.read_text()
+    table.write_text("other")
+    found = verify.committed_figures(tmp_path / "scratch")
+    assert (found / "data" / "fig9.csv").read_text() == committed
+    assert verify.compare(found, tmp_path / "figures") == 1
+
+
+def test_a_folder_is_held_against_the_figures_as_they_stand(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(verify, "ROOT", tmp_path)
+    draw(tmp_path / "figures")
+    assert verify.main([str(draw(tmp_path / "same"))]) == 0
+    assert verify.main([str(draw(tmp_path / "other", value="2.5"))]) == 1
+    assert verify.main([str(tmp_path / "none")]) == 1
+    assert "0 of 1 are as committed" in capsys.readouterr().out
 
 
 def test_a_missing_file_is_a_difference(tmp_path, capsys):

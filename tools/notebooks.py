@@ -3,8 +3,8 @@
 Both go through papermill in reading order, with ``notebooks`` as the working directory, as in
 JupyterLab. Executed copies go to ``build/notebooks``; only `refresh` touches ``notebooks``, and a
 second refresh changes nothing. `run` uses stored results of simulations, `refresh` computes all.
-Both end with ``manifest.csv`` beside the figures: which notebook, parameters and claim are behind
-each figure, and the checksums of its files.
+After all notebooks, with the parameters that they have, both write ``manifest.csv`` beside the
+figures: which notebook, parameters and claim are behind each, and the checksums of its files.
 """
 
 import argparse
@@ -47,11 +47,16 @@ def main(arguments=None):
     )
     parser.add_argument("--parameters", type=Path, help="YAML: {notebook: {parameter: value}}")
     options = parser.parse_args(arguments)
+    if options.parameters and options.action == "refresh":
+        parser.error("refresh keeps what the notebooks' own parameters give: no --parameters")
+    if options.parameters and not options.parameters.is_file():
+        parser.error(f"--parameters {options.parameters}: there is no such file")
     os.environ.setdefault("IPYTHONDIR", str(Path(__file__).resolve().parent / "ipython"))
     for folder in {"LDPCASH_FIGURES", "LDPCASH_RESULTS"} & os.environ.keys():
         os.environ[folder] = os.path.abspath(os.environ[folder])  # kernels run in another folder
     names = options.notebooks or sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
-    values = yaml.safe_load(options.parameters.read_text()) if options.parameters else {}
+    given = yaml.safe_load(options.parameters.read_text()) if options.parameters else None
+    values = {name: parameters or {} for name, parameters in (given or {}).items()}
     try:
         for name in {*names, *values}:
             check_parameters(name, values.get(name, {}))
@@ -91,12 +96,12 @@ def execute_all(names, values, scratch, keep):
                     )
                 left = time_left(expected, started, seconds, time.monotonic())
                 line.update(len(seconds) / len(names), status(left, started, seconds, scratch))
-        except NotebookError:
+        except Exception:
             pool.shutdown(cancel_futures=True)
             raise
         except KeyboardInterrupt:
             line.close()
-            print("interrupted; what was finished is kept", file=sys.stderr, flush=True)
+            print("interrupted", file=sys.stderr, flush=True)
             os._exit(130)  # kernels end with this process
         finally:
             line.close()
@@ -113,16 +118,18 @@ def expected_seconds(names):
 def time_left(expected, started, seconds, now):
     """Seconds until all notebooks are done, or None if nothing is known about them.
 
-    Those that are finished tell how fast this machine is; none is done sooner than the longest.
+    Those that are finished tell how fast this machine is. One that has taken longer than that lets
+    expect will take a tenth longer still; and whoever is done first takes the next that waits.
     """
     known = [name for name in seconds if name in expected]
     pace = sum(seconds[n] for n in known) / sum(expected[n] for n in known) if known else 1.0
-    left = [
-        max(0.0, pace * expected[name] - (now - started.get(name, now)))
-        for name in expected
-        if name not in seconds
-    ]
-    return max(sum(left) / AT_ONCE, *left) if left else None
+    unfinished = [name for name in expected if name not in seconds]
+    ends = []
+    for name in sorted(unfinished, key=lambda name: name not in started):  # those that run first
+        elapsed = now - started.get(name, now)
+        begin = 0.0 if len(ends) < AT_ONCE else ends.pop(0)
+        ends = sorted([*ends, begin + max(pace * expected[name] - elapsed, elapsed / 10)])
+    return ends[-1] if ends else None
 
 
 def status(left, started, seconds, scratch):
@@ -175,6 +182,8 @@ def execute(name, values, scratch, started):
             f"{name}, cell [{error.exec_count}], `{first_line}`: {error.ename}: {error.evalue}\n"
             f"what it printed until then is in {target.relative_to(ROOT)}"
         ) from None
+    except RuntimeError as error:  # such as a kernel that was killed
+        raise NotebookError(f"{name}: {error}") from error
     finally:
         ensure_event_loop().close()  # this thread's, which papermill leaves open
 

@@ -1,13 +1,21 @@
 """Rebuild every figure from nothing and compare it with the committed one: `make verify`.
 
+`make figures` writes over figures/, so what is compared with is what git has; without git, figures/
+as it stands, and a line says so. `make test` has rebuilt all figures when nbval is through: with
+their folder as argument, these are compared with figures/ as it stands.
+
 One line a figure. Files are compared byte by byte. Where bytes differ, as they may between versions
 of a font or image library, numbers are compared with a tolerance and pictures by their pixels: that
 is still a pass, and the line says so. Anything else is a difference, and the exit code is 1.
 """
 
+import argparse
 import csv
+import io
 import os
+import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -21,13 +29,31 @@ NUMBERS = 1e-6  # largest relative difference of two numbers that count as the s
 PIXELS = 0.02  # largest root mean square difference of two pictures, of a range of 1
 
 
-def main():
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description="Compare figures, rebuilt, with those in figures/.")
+    parser.add_argument("rebuilt", nargs="?", type=Path, help="a folder that has them already")
+    options = parser.parse_args(arguments)
+    if options.rebuilt:
+        return compare(ROOT / "figures", options.rebuilt)
     with tempfile.TemporaryDirectory(prefix="ldpcash-verify-") as scratch:
         os.environ["LDPCASH_FIGURES"] = str(Path(scratch) / "figures")
         os.environ["LDPCASH_RESULTS"] = str(Path(scratch) / "results")
         if notebooks.main(["run"]):
             return 1
-        return compare(ROOT / "figures", Path(scratch) / "figures")
+        return compare(committed_figures(Path(scratch)), Path(scratch) / "figures")
+
+
+def committed_figures(scratch):
+    """The folder of figures as committed, unpacked in ``scratch``."""
+    command = ["git", "-C", str(ROOT), "archive", "HEAD", "figures"]
+    try:
+        archive = subprocess.run(command, capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        print("there is no git repository here: comparing with figures/ as it stands")
+        return ROOT / "figures"
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(scratch / "committed", filter="data")
+    return scratch / "committed" / "figures"
 
 
 def compare(committed, rebuilt):
