@@ -1,8 +1,10 @@
-"""The repository itself: the README's words, the environment's rules, the make targets."""
+"""The repository itself: examples of all that is public, one version, and the environment."""
 
+import doctest
+import importlib
+import inspect
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,78 +14,38 @@ import yaml
 import ldpcash
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
 
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tools" / "site")]
 import env  # noqa: E402
-import notebooks as runner  # noqa: E402
+import make_site  # noqa: E402
 
 
-def run_example(number):
-    """What the README's example of this number prints; `test_cluster.py` runs the third."""
-    example = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[number]
-    run = [sys.executable, "-c", example]
-    return subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()
+def without_example(module):
+    """What a module defines and describes, but shows no use of.
+
+    A method may be used in the example of its class. An abstract class is shown by those below it.
+    """
+    parse = doctest.DocTestParser().get_examples
+    for name, thing in vars(module).items():
+        if name.startswith("_") or getattr(thing, "__module__", "") != module.__name__:
+            continue
+        if not callable(thing) or not thing.__doc__ or inspect.isabstract(thing):
+            continue  # without a docstring it is not in the reference
+        own = " ".join(example.source for example in parse(thing.__doc__))
+        if not own:
+            yield f"{module.__name__}.{name}"
+        for method, function in vars(thing).items() if inspect.isclass(thing) else ():
+            function = getattr(function, "fget", getattr(function, "__func__", function))
+            if method.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
+                continue
+            if not parse(function.__doc__) and not re.search(rf"\.{method}\b", own):
+                yield f"{module.__name__}.{name}.{method}"
 
 
-def test_the_readme_s_example_runs_as_written():
-    assert f"It prints `{run_example(0)}`" in README
-
-
-def test_the_readme_s_sweep_runs_as_written():
-    lines = run_example(1).splitlines()
-    assert [line.split()[:2] for line in lines] == [
-        [protocol, epsilon]
-        for protocol in ("Cash", "Prot")
-        for epsilon in ("0.5", "1.0", "1.5", "2.0")
-    ]
-
-
-def test_the_readme_s_code_runs_as_written():
-    lines = run_example(2).splitlines()
-    assert lines[0].startswith("PolarCode(8, [3, 5], {")
-    assert lines[1] == "True"
-
-
-def test_the_readme_s_parameter_is_one():
-    name, values = re.search(r"`(\w+): (\{.*\})` into `mine.yaml`", README).groups()
-    runner.check_parameters(name, yaml.safe_load(values))
-    assert f"tools/notebooks.py run {name} --parameters mine.yaml" in README
-
-
-def test_the_readme_shows_pictures_that_exist():
-    pictures = re.findall(r"!\[.+\]\((.+)\)", README)
-    assert len(pictures) >= 2
-    for picture in pictures:
-        assert (ROOT / picture).exists()
-
-
-def test_the_readme_s_histogram_runs_as_written():
-    lines = run_example(4).splitlines()
-    assert [line.split()[0] for line in lines] == ["ANNA", "BOB"]
-
-
-def test_the_readme_names_every_target_and_file():
-    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
-    targets = re.findall(r"^make (\w+) +\S", listed.stdout, re.MULTILINE)
-    makefile = (ROOT / "Makefile").read_text()
-    phony = re.search(r"^\.PHONY: (.*)", makefile, re.MULTILINE).group(1).split()
-    assert sorted(targets) == sorted(phony)
-    for target in targets:
-        assert re.search(rf"`{target}`|make {target}\b", README), target
-    for name in re.findall(r"^\| `([\w/.]+)`", README, re.MULTILINE):
-        assert (ROOT / name).exists(), name
-    for module in (ROOT / "lib" / "ldpcash").rglob("[a-z]*.py"):
-        assert module.name in README
-
-
-def test_ci_runs_the_readme_s_commands():
-    commands = re.search(r"```sh\n(.*?)```", README, re.DOTALL).group(1)
-    commands = [line.split("#")[0].strip() for line in commands.splitlines()]
-    assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] in commands
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
-    steps = [step["run"] for step in workflow["jobs"]["ci"]["steps"] if "run" in step]
-    assert steps == commands
+@pytest.mark.parametrize("name", make_site.modules())
+def test_everything_public_has_an_example(name):
+    """The doctests run them all."""
+    assert list(without_example(importlib.import_module(name))) == []
 
 
 def test_one_version_everywhere():
