@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
@@ -20,6 +21,28 @@ PAPER = PolarCode.construct(64, 8)
 ITEM = [1, 0, 1, 1, 0, 0, 1, 0]
 
 
+def exact_delta(epsilon, each, reports):
+    """In 40 digits: terms from the largest one on, up and down, each from the one before it."""
+    with mp.workdps(40):
+        each, k = mp.mpf(each), reports
+        odds = mp.exp(-each)
+        last = min(int(mp.ceil((k - epsilon / each) / 2)) - 1, k)  # loss above epsilon up to here
+        mode = min(last, int(k * odds / (1 + odds)))
+        log_largest = mp.loggamma(k + 1) - mp.loggamma(mode + 1) - mp.loggamma(k - mode + 1)
+        largest = mp.exp(log_largest - mode * each - k * mp.log1p(odds))
+
+        def tail(i, chance, step):
+            total = mp.mpf(0)
+            while 0 <= i <= last and chance > largest * mp.mpf(10) ** -25:
+                total -= chance * mp.expm1(epsilon - (k - 2 * i) * each)
+                chance *= odds * (k - i) / (i + 1) if step > 0 else i / (odds * (k - i + 1))
+                i += step
+            return total
+
+        below = largest * mode / (odds * (k - mode + 1))
+        return tail(mode, largest, 1) + tail(mode - 1, below, -1)
+
+
 class TestProt:
     @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.7, 3.0])
     @pytest.mark.parametrize("reports", [1, 2, 5, 9])
@@ -31,6 +54,26 @@ class TestProt:
             b = math.prod(1 - p if k else p for k in kept)
             exact += max(0.0, a - math.exp(epsilon) * b)
         assert response_delta(epsilon, 0.6, reports) == pytest.approx(exact, rel=1e-8, abs=1e-15)
+
+    @pytest.mark.parametrize(
+        ("epsilon", "each", "reports"),
+        [
+            (2.0, 0.5, 10),
+            (60.0, 1.0, 100),
+            (5.0, 0.1, 1000),
+            (7.0, 0.01, 10**5),
+            (0.0, 0.001, 10**6),
+            (4.0, 0.001, 10**6),
+            (6000.0, 0.1, 10**6),
+            (3.3, 0.00077, 1_234_567),
+            (2.0, 0.0005, 3 * 10**6),
+        ],
+    )
+    def test_delta_is_never_below_the_exact_one(self, epsilon, each, reports):
+        exact = exact_delta(epsilon, each, reports)
+        assert (
+            exact <= response_delta(epsilon, each, reports) <= exact * (1 + 1e-9 + 4e-14 * reports)
+        )
 
     @pytest.mark.parametrize("reports", [1, 10, 100])
     @pytest.mark.parametrize("delta", [1e-6, 1e-4, 1e-2])
@@ -115,4 +158,15 @@ def test_bad_arguments():
         spent_delta(prot, -1, 1.0)
     with pytest.raises(ValueError, match="protocol = a str: needs Cash or Prot"):
         spent_delta("prot", 1, 1.0)
+    with pytest.raises(ValueError, match="protocol = a str: needs Cash or Prot"):
+        Budget("prot", 1.0, 0.0)
     assert spent_epsilon(prot, 0, 0.0) == 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"epsilon": -1.0}, {"epsilon": math.nan}, {"each": 0.0}, {"each": math.nan}, {"reports": 2.5}],
+)
+def test_bad_arguments_of_a_response(wrong):
+    with pytest.raises(ValueError, match=f"^{next(iter(wrong))} = "):
+        response_delta(**{"epsilon": 1.0, "each": 1.0, "reports": 2, **wrong})

@@ -167,6 +167,12 @@ class TestPrivacy:
             gaussian_sigma(1.0, 1e-5, largest)
         )
 
+    def test_cash_keeps_plain_numbers(self):
+        cash = CashChannels(TINY, np.float32(1), 2, np.float32(0.25))
+        assert (type(cash.epsilon), type(cash.delta)) == (float, float)
+        with pytest.raises(ValueError, match="delta = None: needs a"):
+            CashChannels(TINY, 1.0, 2, None)
+
     def test_cash_with_one_channel_is_the_paper_s(self):
         assert CashChannels(PolarCode(64, [0]), 1.0, 1).noise == gaussian_sigma(1.0, 1e-4, 1.0)
 
@@ -360,6 +366,36 @@ class TestSymbols:
         for c in range(2**bits):
             total = np.bitwise_count(symbols & (2**bits - 1 - c)) % 2
             np.testing.assert_array_equal(words[:, :, c], total)
+
+    @pytest.mark.parametrize("bits", range(1, 7))
+    def test_lengths_by_rule(self, bits):
+        """One information bit in four allowed indices at most, if blocks and codes are so long."""
+        lengths = [symbol_code(k, bits, 8.0).n for k in (1, 4, 7, 8, 40, 64, 128, 256)]
+        assert lengths == sorted(lengths)
+        assert lengths[-1] <= 4096
+        width, place = (1, 0) if bits == 1 else (2**bits, {2: 0, 3: 1}.get(bits, 3))
+        for k, n in zip((7, 8, 40, 64), lengths[2:], strict=False):
+            assert n == width * 2 ** int(np.ceil(np.log2(4 * k / bits))) >= width << place
+        assert ProtChannels(symbol_code(1, bits, 8.0), 1.0, 2, bits).code.k == 1
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"k": 0}, {"k": 2.5}, {"bits": 0}, {"strength": 0.0}, {"strength": np.inf}, {"n": 16.5}],
+    )
+    def test_wrong_arguments_of_a_code(self, wrong):
+        with pytest.raises(ValueError, match=f"^{next(iter(wrong))} = "):
+            symbol_code(**{"k": 8, "bits": 2, "strength": 8.0, **wrong})
+
+    def test_whole_numbers_of_any_kind(self):
+        assert symbol_code(8.0, 2.0, 8.0, 64.0) == symbol_code(8, 2, 8.0, 64)
+
+    def test_an_epsilon_beyond_all_exponents(self):
+        for bits in (1, 6):
+            large, larger = (
+                ProtChannels(symbol_code(8, bits, 8.0), epsilon, 2, bits).truth
+                for epsilon in (100.0, 800.0)
+            )
+            assert 1 - 1e-14 < large == larger < 1
 
     def test_codes_that_do_not_fit(self):
         with pytest.raises(ValueError, match="not of 2-bit symbols"):

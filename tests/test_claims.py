@@ -57,6 +57,11 @@ def test_a_ledger_has_a_row_for_each_claim():
     assert table["measured"] == [row["measured"] for row in STORED[5:8]]  # no chance in these
 
 
+def test_a_curve_that_is_too_good_is_not_taken_for_one_that_never_gets_there():
+    with pytest.raises(ValueError, match=r"grid = \[4\.0, 5\.0\]: Prot, ML may reach 1e-3"):
+        claims.Lab(max_trials=2000).reach(["Prot, ML"], 0.7, [4.0, 5.0])
+
+
 @pytest.mark.parametrize(
     ("as_specified", "under_it", "verdict"),
     [

@@ -162,6 +162,10 @@ class TestBestInformationSet:
         best = max(merit(PolarCode(n, rows)) for rows in combinations(range(n), k))
         assert merit(best_information_set(n, k)) == best
 
+    def test_wants_a_length(self):
+        with pytest.raises(ValueError, match="n = 12: the length must be a power of two"):
+            best_information_set(12, 4)
+
     @pytest.mark.parametrize(("n", "k"), [(128, 3), (8, 9)])
     def test_arguments(self, n, k):
         with pytest.raises(ValueError, match="needs a whole number"):
@@ -196,6 +200,11 @@ class TestCodeForPrivacy:
                 wrong = SCLDecoder(code, 32).decode(llr) != items
                 errors.append(int(wrong.any(axis=1).sum()))
             assert errors[0] < errors[1]
+
+    def test_whole_numbers_of_any_kind(self):
+        assert code_for_privacy(64, 8.0) == code_for_privacy(64, 8)
+        assert quadratic_code(64, 8.0) == quadratic_code(64, 8)
+        assert best_information_set(8, 3.0) == best_information_set(8, 3)
 
     def test_many_bits(self):
         code = code_for_privacy(1024, 32)  # of RM(2, 10), without the all-one word

@@ -17,6 +17,8 @@ def test_noise():
     assert noise("Prot, hard", 1.0) == response_scale(1.0) * math.sqrt(math.pi / 2)
     with pytest.raises(ValueError, match="name = 'Prot': choose one of Cash"):
         noise("Prot", 1.0)
+    with pytest.raises(ValueError, match="name = 'Prot': choose one of Cash"):
+        Case("Prot", 1.0, 1000, 0.5)
 
 
 @pytest.mark.parametrize("name", CONTENDERS)

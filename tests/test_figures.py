@@ -39,6 +39,16 @@ def test_the_same_figure_gives_the_same_bytes(folder, monkeypatch):
     assert stored == names  # and nothing unfinished is left
 
 
+def test_a_reader_s_own_settings_do_not_show(folder):
+    first = folder / "fig9_test.png"
+    figures.save_figure(draw(), "fig9_test", {"x": [1]}, CLAIM)
+    expected = first.read_bytes()
+    plt.rcParams["axes.facecolor"] = "red"  # as from a matplotlibrc
+    figures.use_style()
+    figures.save_figure(draw(), "fig9_test", {"x": [1]}, CLAIM)
+    assert first.read_bytes() == expected
+
+
 def test_data(folder):
     figures.save_figure(
         draw(),
@@ -98,6 +108,11 @@ def test_rates_have_bands_and_what_was_never_seen_is_a_bound(folder):
     corners = band.get_paths()[0].vertices
     assert {tuple(corner) for corner in corners} >= {(1.0, rows[0].low), (2.0, rows[1].high)}
     assert ax.get_yscale() == "log"
+    figures.plot_rates(ax, np.array([1.0, 2.0, 3.0]), np.array(rows))  # rows may be an array's
+    assert ax.lines[2].get_xydata().tolist() == line.get_xydata().tolist()
+    for x, some in (([1.0, 2.0], rows), ([], [])):
+        with pytest.raises(ValueError, match=rf"^x has shape .*: needs one .* {len(some)} rows"):
+            figures.plot_rates(ax, x, some)
 
 
 def test_a_flow_has_a_box_for_each_step_and_arrows_between(folder):

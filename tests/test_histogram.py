@@ -34,8 +34,8 @@ class TestPlan:
     def test_the_rule(self):
         plan = Plan.choose(10**6, 40, 1.0)
         channels = plan.channels
-        assert (channels.bits, channels.code.n, channels.channels, plan.groups) == (2, 512, 256, 1)
-        assert Plan.choose(10**5, 40, 1.0).channels.channels == 64
+        assert (channels.bits, channels.code.n, channels.count, plan.groups) == (2, 512, 256, 1)
+        assert Plan.choose(10**5, 40, 1.0).channels.count == 64
         assert Plan.choose(10**6, 40, 4.0).channels.bits == 6
         cash = Plan.choose(10**6, 40, 2.0, protocol="Cash")
         assert isinstance(cash.channels, CashChannels)
@@ -46,7 +46,7 @@ class TestPlan:
         plan = Plan.choose(1000, 20, 1.0, code=code, channels=8, groups=3, list_size=4, fdr=0.01)
         assert plan.channels.code is code
         assert plan.channels.bits == 1
-        assert (plan.channels.channels, plan.groups, plan.list_size, plan.fdr) == (8, 3, 4, 0.01)
+        assert (plan.channels.count, plan.groups, plan.list_size, plan.fdr) == (8, 3, 4, 0.01)
         assert len(plan.hashes) == 3
         assert Plan.choose(1000, 20, 1.0, bits=2).channels.bits == 2
 
@@ -74,6 +74,11 @@ class TestPlan:
             {"groups": 0},
             {"decision": "firm"},
             {"fdr": 1.0},
+            {"fdr": 0},
+            {"fdr": -1},
+            {"fdr": None},
+            {"list_size": 0},
+            {"bits": 3, "protocol": "Cash"},
             {"hash_seed": -1},
             {"channels": 12},
             {"epsilon": 0.0},
@@ -81,8 +86,27 @@ class TestPlan:
         ],
     )
     def test_wrong_arguments(self, wrong):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
+        with pytest.raises(ValueError, match=f"^{next(iter(wrong))} = "):
             Plan.choose(**{"clients": 100, "k": 20, "epsilon": 1.0, **wrong})
+
+    def test_numbers_of_any_kind_become_plain(self):
+        plain = {"hash_seed": 3, "groups": 2, "list_size": 8, "fdr": 0.5}
+        for kind in (float, np.float64, lambda x: np.int64(x) if x > 1 else np.float32(x)):
+            plan = Plan.choose(1000, 20, 1.0, **{name: kind(x) for name, x in plain.items()})
+            assert {name: getattr(plan, name) for name in plain} == plain
+            assert [type(getattr(plan, name)) for name in plain] == [int, int, int, float]
+            assert plan.fingerprint == Plan.choose(1000, 20, 1.0, **plain).fingerprint
+
+    @pytest.mark.parametrize("epsilon", [2.5, 3.5, 4.0, 6.0])
+    @pytest.mark.parametrize("k", [1, 2, 4, 6, 100, 128])
+    def test_the_rule_finds_short_and_long_items(self, k, epsilon):
+        """60 of 100 clients hold it, hundreds of standard errors."""
+        plan = Plan.choose(100_000, k, epsilon, channels=4)
+        item = np.random.default_rng(k).integers(0, 2, (1, k), dtype=np.uint8)
+        rng = np.random.default_rng(1)
+        line = draw_collector(plan, item, [60_000], rng, 40_000).histogram()[0]
+        np.testing.assert_array_equal(line.item, item[0])
+        assert line.frequency == pytest.approx(0.6, abs=0.02)
 
     def test_threshold_is_the_normal_one(self):
         assert threshold(10, 0.05) == pytest.approx(stats.norm.isf(0.05 / 1024))
@@ -153,7 +177,7 @@ class TestFinding:
             lambda self, pool, fdr: (pools.append(pool), accept(self, pool, fdr))[1],
         )
         plan = Plan.choose(5000, 20, 1.0, hash_seed=2)
-        assert plan.channels.channels == 64
+        assert plan.channels.count == 64
         none, nobody = np.empty((0, 20), dtype=np.uint8), np.empty(0, dtype=int)
         draw_collector(plan, none, nobody, np.random.default_rng(7), 5000).histogram()
         assert sum(map(len, pools)) < 40
@@ -172,10 +196,18 @@ class TestFinding:
         line = draw_collector(plan, BITS, COUNTS, np.random.default_rng(2)).histogram()[0]
         np.testing.assert_array_equal(line.item, BITS[0])
 
-    @pytest.mark.parametrize("counts", [[1, 2], [1.0, 1, 1, 1], [-1, 2, 3, 4]])
-    def test_wrong_counts(self, counts):
-        with pytest.raises(ValueError, match="counts has"):
-            draw_collector(Plan.choose(100, 20, 1.0), BITS, counts, np.random.default_rng(1))
+    @pytest.mark.parametrize(
+        ("bits", "counts", "message"),
+        [
+            (BITS, [1, 2], r"counts has shape \(2,\) and type int64"),
+            (BITS, [1.0, 1, 1, 1], "counts has shape .* and type float64"),
+            (BITS, [-1, 2, 3, 4], "counts holds -1: needs whole numbers from 0"),
+            (BITS[0], [1], r"bits has shape \(20,\)"),
+        ],
+    )
+    def test_wrong_counts(self, bits, counts, message):
+        with pytest.raises(ValueError, match=message):
+            draw_collector(Plan.choose(100, 20, 1.0), bits, counts, np.random.default_rng(1))
 
 
 def population(clients=20_000):
@@ -251,18 +283,21 @@ class TestBadInput:
         return plan, collector, seeds, sent
 
     @pytest.mark.parametrize(
-        ("spoil", "reason"),
+        ("spoil", "reason", "message"),
         [
-            (lambda seeds, sent: (seeds, sent[:-1]), "size"),
-            (lambda seeds, sent: (seeds, sent.astype(float)), "size"),
-            (lambda seeds, sent: (seeds.astype(float), sent), "size"),
-            (lambda seeds, sent: (seeds, sent + np.uint8(200)), "symbol"),
+            (lambda seeds, sent: (seeds, sent[:-1]), "size", r"sent has shape \(3,\)"),
+            (lambda seeds, sent: (seeds, sent.astype(float)), "type", "sent has type float64"),
+            (lambda seeds, sent: (seeds, sent.astype("u8")), "type", "sent has type uint64"),
+            (lambda seeds, sent: (seeds.astype(float), sent), "type", "seeds has .* type float64"),
+            (lambda seeds, sent: (seeds.astype("i8"), sent), "type", "seeds has .* type int64"),
+            (lambda seeds, sent: (seeds[None], sent), "type", r"seeds has shape \(1, 4\)"),
+            (lambda seeds, sent: (seeds, sent + np.uint8(200)), "symbol", "sent holds 2"),
         ],
     )
-    def test_symbols(self, spoil, reason):
+    def test_symbols(self, spoil, reason, message):
         _, collector, seeds, sent = self.filled()
         before = collector.sums.copy()
-        with pytest.raises(ReportError, match="nothing of it was added"):
+        with pytest.raises(ReportError, match=f"{message}.*; nothing of it was added"):
             collector.add(*spoil(seeds, sent))
         assert collector.rejected == {reason: 4}
         np.testing.assert_array_equal(collector.sums, before)
@@ -287,7 +322,7 @@ class TestBadInput:
         )
         assert collector.rejected == {"size": 1, "foreign": 1, "parameters": 4}
         assert [error.reason for error in errors] == ["size", "foreign"] + 4 * ["parameters"]
-        assert "hash seed" in str(errors[-1])
+        assert "other public parameters" in str(errors[-1])
         assert collector.clients.sum() == 6
         both = collector + collector
         assert both.rejected["parameters"] == 8
@@ -307,10 +342,17 @@ class TestBadInput:
         assert (collector.clients == 0).any()
         assert collector.histogram() == []
 
-    @pytest.mark.parametrize("holds", [np.ones(3, bool), np.ones(4)])
-    def test_wrong_holds(self, holds):
-        with pytest.raises(ValueError, match="holds has shape"):
-            Plan.choose(100, 20, 1.0).reports(BITS, holds, np.random.default_rng(1))
+    @pytest.mark.parametrize(
+        ("bits", "holds", "message"),
+        [
+            (BITS, np.ones(3, bool), r"holds has shape \(3,\)"),
+            (BITS, np.ones(4), "holds has shape .* and type float64"),
+            (BITS[0], [True], r"bits has shape \(20,\)"),
+        ],
+    )
+    def test_wrong_holds(self, bits, holds, message):
+        with pytest.raises(ValueError, match=message):
+            Plan.choose(100, 20, 1.0).reports(bits, holds, np.random.default_rng(1))
 
 
 class TestOneCall:
@@ -318,6 +360,15 @@ class TestOneCall:
         items = ["ANNA"] * 5000 + [None] * 3000 + ["BOB"] * 2000
         lines = succinct_histogram(items, 3.0, seed=2, packing=NAMES)
         assert names_of(lines) == ["ANNA", "BOB"]
+
+    def test_seeds_of_any_kind(self):
+        rows = BITS[np.repeat([0, 1], [3000, 1000])]
+        plain = succinct_histogram(rows, 3.0, seed=1)
+        for seed in (1.0, np.int64(1)):
+            again = succinct_histogram(rows, 3.0, seed=seed)
+            assert [line.frequency for line in again] == [line.frequency for line in plain]
+        with pytest.raises(ValueError, match=r"^seed = -1: needs a whole number from 0"):
+            succinct_histogram(rows, 3.0, seed=-1)
 
     def test_bits_and_an_executor(self):
         rows = BITS[np.repeat([0, 1], [5000, 2000])]
@@ -336,6 +387,7 @@ class TestOneCall:
             (["ANNABEL"], NAMES, "k = 20 bits hold at most 4 letters"),
             (["ANNA"], None, "needs rows of bits, or a packing"),
             ([[0, 1, 2]], None, "only 0 and 1 are bits"),
+            ("ANNA", NAMES, "items = 'ANNA': needs one string a client"),
         ],
     )
     def test_wrong_items(self, items, packing, message):

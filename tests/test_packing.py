@@ -53,6 +53,13 @@ def test_long_strings_are_an_error_or_cut():
 def test_bits_that_are_no_letter_are_shown_so():
     assert Packing(10, LATIN).unpack([[0, 0, 0, 0, 0, 0, 0, 0, 0, 1]]) == [NO_LETTER + "A"]
     assert Packing(8).unpack(np.ones((1, 8), dtype=np.uint8)) == [NO_LETTER]
+    inside = np.unpackbits(np.array([[65, 0, 66, 0]], dtype=np.uint8), axis=1)
+    assert Packing(32).unpack(inside) == ["A" + NO_LETTER + "B"]  # and zeros at the end are its end
+
+
+def test_a_single_string_is_not_its_letters():
+    with pytest.raises(ValueError, match="strings = 'JOHN': needs a list of strings"):
+        Packing(40, LATIN).pack("JOHN")
 
 
 @pytest.mark.parametrize("strings", [["jo"], ["J\0"], [7], ["É"]])

@@ -121,8 +121,17 @@ def test_bits_without_a_packing_and_no_client():
         pem.search(nobody)
 
 
+def test_values_fit_into_a_report_or_are_refused():
+    sent = Pem(8, 11.0).reports(np.ones((9, 8)), np.ones(9, bool), np.random.default_rng(1))
+    assert sent.values.dtype == np.uint16
+    assert Pem(8, np.log(2**16 - 1)).hashed == 2**16
+    for epsilon in (11.1, 800.0):
+        with pytest.raises(ValueError, match=f"epsilon = {epsilon}: needs at most 11.09"):
+            Pem(8, epsilon)
+
+
 @pytest.mark.parametrize(
-    "wrong", [{"k": 64}, {"epsilon": 0.0}, {"start": 25}, {"step": 0}, {"keep": 0}]
+    "wrong", [{"k": 64}, {"epsilon": 0.0}, {"start": 25}, {"step": 0}, {"keep": 0}, {"fdr": 7}]
 )
 def test_wrong_arguments(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -78,12 +78,16 @@ class TestEncoding:
 
 
 class TestArguments:
-    @pytest.mark.parametrize("n", [0, -4, 3, 48, 8192, 4.0, "8"])
+    @pytest.mark.parametrize("n", [0, -4, 3, 48, 8192, 4.5, "8", True, None])
     def test_length(self, n):
-        with pytest.raises(ValueError, match=r"n = .*power of two from 1 to 4096"):
+        with pytest.raises(ValueError, match=r"^n = .*from 1 to 4096"):
             PolarCode(n, [0])
-        with pytest.raises(ValueError, match=r"n = .*power of two from 1 to 4096"):
+        with pytest.raises(ValueError, match=r"^n = .*from 1 to 4096"):
             PolarCode.construct(n, 1)
+
+    def test_whole_numbers_of_any_kind(self):
+        assert PolarCode(8.0, [7]) == PolarCode(np.int64(8), [7]) == PolarCode(8, [7])
+        assert PolarCode.construct(8.0, 2.0) == PolarCode.construct(8, 2)
 
     @pytest.mark.parametrize(
         "info",
@@ -97,6 +101,7 @@ class TestArguments:
             [1.0, 2.0],
             list(range(9)),
             3,
+            [[1], [2, 3]],
         ],
     )
     def test_information_set(self, info):
@@ -125,7 +130,7 @@ class TestArguments:
 
     @pytest.mark.parametrize("k", [0, 9, -1, 2.5, "4"])
     def test_dimension(self, k):
-        with pytest.raises(ValueError, match=r"k = .*from 1 to n = 8"):
+        with pytest.raises(ValueError, match=r"^k = .*from 1 to 8"):
             PolarCode.construct(8, k)
 
     def test_method(self):

@@ -13,7 +13,6 @@ from ldpcash import (
     gaussian_sigma,
     keep_probability,
     keep_threshold,
-    response_epsilon,
     response_scale,
 )
 
@@ -121,7 +120,6 @@ def test_randomized_response_never_leaks_more_than_epsilon(epsilon):
     assert loss >= 0
     if 1e-6 <= epsilon <= 12:
         assert loss == pytest.approx(epsilon, rel=1e-9)
-    assert response_epsilon(float(keep)) == pytest.approx(float(loss), rel=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [1e-17, 1e-6, 0.1, *np.linspace(0.2, 12, 60), 40.0, 1e4])
@@ -143,12 +141,6 @@ def test_response_scale_makes_the_sign_unbiased(epsilon):
         assert response_scale(epsilon) * (2 * keep_probability(epsilon) - 1) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("keep", [0.49, 1.0, 1.5, math.nan])
-def test_bad_keep(keep):
-    with pytest.raises(ValueError, match="keep = "):
-        response_epsilon(keep)
-
-
 class TestEpsilon:
     @pytest.mark.parametrize("epsilon", [0.03, 1.0, 10.0])
     @pytest.mark.parametrize("delta", [1e-12, 1e-4, 0.1])
@@ -156,10 +148,24 @@ class TestEpsilon:
         sigma = gaussian_sigma(epsilon, delta, 1.5)
         assert gaussian_epsilon(delta, sigma, 1.5) == pytest.approx(epsilon, rel=1e-9)
 
+    @pytest.mark.parametrize("epsilon", [0.03, 0.5, 1.0, 3.0, 10.0, 100.0])
+    @pytest.mark.parametrize("delta", [1e-15, 1e-9, 1e-4, 0.1])
+    @pytest.mark.parametrize("off", [1 - 1e-9, 1.0, 1 + 1e-9])
+    def test_is_never_too_small(self, epsilon, delta, off):
+        sigma = off * gaussian_sigma(epsilon, delta, 2.0)
+        found = gaussian_epsilon(delta, sigma, 2.0)
+        assert reference_delta(found, sigma, 2.0) <= mp.mpf(delta)
+        assert reference_delta(found * (1 - 1e-10), sigma, 2.0) > mp.mpf(delta)
+
     def test_nothing_is_lost_in_much_noise(self):
         assert gaussian_epsilon(0.1, 100.0, 1.0) == 0.0
 
-    @pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, float("nan")])
+    @pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, float("nan"), None])
     def test_arguments(self, delta):
         with pytest.raises(ValueError, match="delta = "):
             gaussian_epsilon(delta, 1.0, 1.0)
+        for bad in (0.0, math.inf, "1"):
+            with pytest.raises(ValueError, match="sigma = "):
+                gaussian_epsilon(1e-4, bad, 1.0)
+            with pytest.raises(ValueError, match="sensitivity = "):
+                gaussian_epsilon(1e-4, 1.0, bad)

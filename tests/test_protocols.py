@@ -329,6 +329,43 @@ class TestCorners:
         )
         assert y.shape == (0, 64)
 
+    @pytest.mark.parametrize("protocol", [Cash(PAPER, 1.0), Prot(PAPER, 1.0)], ids=["Cash", "Prot"])
+    @pytest.mark.parametrize(
+        ("y", "message"),
+        [
+            (0.5, r"y has shape \(\): the last dimension must be n = 64"),
+            (np.zeros((64, 3)), r"y has shape \(64, 3\): the last dimension must be n = 64"),
+            (np.zeros(64, complex), "y has type complex128: needs real numbers"),
+            (["0.5"] * 64, "y has type .*: needs real numbers"),
+            ([np.nan] * 64, "y holds NaN or infinity"),
+            ([np.inf] * 64, "y holds NaN or infinity"),
+        ],
+    )
+    def test_a_mean_that_is_none_is_refused(self, protocol, y, message):
+        with pytest.raises(ValueError, match=f"^{message}"):
+            protocol.estimate(y)
+
+    @pytest.mark.parametrize("kind", [np.float32, np.float16, np.int8, np.int64])
+    def test_means_of_any_kind(self, kind):
+        signs = (2 * PAPER.encode(ITEM).astype(int) - 1).astype(kind)
+        for protocol in (Cash(PAPER, 1.0), Prot(PAPER, 1.0), Prot(PAPER, 1.0, decision="soft")):
+            bits, frequency = protocol.estimate(signs)
+            assert bits.tolist() == ITEM.tolist()
+            assert frequency == pytest.approx(8)  # <y, x> with x = signs / sqrt(64)
+
+    @pytest.mark.parametrize("protocol", [Cash, Prot])
+    def test_wrong_arguments_are_named_at_construction(self, protocol):
+        for epsilon in (0, -1.0, np.inf, np.nan, "1", None, True):
+            with pytest.raises(ValueError, match=r"^epsilon = .*: needs a"):
+                protocol(PAPER, epsilon)
+        with pytest.raises(ValueError, match=r"^decoder = 8: needs a decoder, such as"):
+            protocol(PAPER, 1.0, decoder=8)
+        for delta in (0, 1, np.nan, "1e-4"):
+            with pytest.raises(ValueError, match=r"^delta = .*: needs a number"):
+                Cash(PAPER, 1.0, delta)
+        with pytest.raises(ValueError, match=r"^n = 0: needs a whole number from 1"):
+            ReportSum(0)
+
     @pytest.mark.parametrize("clients", [np.int8(100), np.uint16(20_000), 1e6, 5 * 10**9])
     @pytest.mark.parametrize("frequency", [0, 0.5, 1])
     def test_any_number_of_clients_of_any_type(self, clients, frequency):

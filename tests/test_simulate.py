@@ -77,6 +77,7 @@ class TestPoint:
             ({"method": "ga", "design_sigma": np.float32(1)}, {"method": "ga"}),
             ({"frequency": -0.0}, {"frequency": 0}),
             ({"k": 7, "info": np.array(BIORTHOGONAL)}, {"k": 7, "info": list(BIORTHOGONAL)}),
+            ({"k": 7, "info": BIORTHOGONAL[::-1]}, {"k": 7, "info": BIORTHOGONAL}),
             ({"k": 1, "info": [3], "dynamic": {}}, {"k": 1, "info": [3]}),
             (
                 {"k": 1, "info": [3], "dynamic": {9: [3]}},
@@ -164,7 +165,7 @@ class TestPoint:
             ({"decoder": ""}, "decoder = '': choose one of SCL, ML"),
             ({"method": ""}, "method = ''"),
             ({"n": 60}, "n = 60: the length must be a power of two"),
-            ({"k": 65}, "k = 65: needs a whole number from 1 to n = 64"),
+            ({"k": 65}, "k = 65: needs a whole number from 1 to 64"),
             ({"info": BIORTHOGONAL}, r"info = \(31, .*\): needs k = 8 indices"),
             ({"info": BIORTHOGONAL, "k": 7, "method": "pw"}, "method = 'pw': give it or info"),
             ({"method": "magic"}, "method = 'magic'"),
@@ -376,8 +377,16 @@ class TestInterval:
         assert np.mean(np.array(coverages) > 0.95) > 0.8
 
     @pytest.mark.parametrize(
-        "wrong", [(-1, 10), (11, 10), (0, 0), (1, 10, 0.0), (1, 10, 1.0)], ids=str
+        ("wrong", "name"),
+        [
+            ((-1, 10), "errors = -1"),
+            ((11, 10), "errors = 11"),
+            ((0.5, 10), "errors = 0.5"),
+            ((0, 0), "trials = 0"),
+            ((1, 10, 0.0), "confidence = 0.0"),
+            ((1, 10, 1.0), "confidence = 1.0"),
+        ],
     )
-    def test_refuses_nonsense(self, wrong):
-        with pytest.raises(ValueError, match=r"errors = |confidence = "):
+    def test_refuses_nonsense(self, wrong, name):
+        with pytest.raises(ValueError, match=f"^{name}: needs a"):
             binomial_interval(*wrong)

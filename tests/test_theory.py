@@ -1,5 +1,6 @@
 """Closed forms against simulation, at false-alarm rates of at most 1e-6, and each other."""
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy import stats
@@ -66,7 +67,7 @@ def test_frequency_error_of_cash():
     bits, frequency = cash.estimate(y)
     assert (bits == items).all()
     error = frequency - 0.7
-    spread = theory.cash_frequency_variance(cash.sigma, clients)
+    spread = cash.sigma**2 / clients
     assert stats.kstest(error / np.sqrt(spread), "norm").pvalue > 1e-6
     mean = theory.error_mean(cash.sigma, clients)
     sd = np.sqrt((spread - mean**2) / trials)
@@ -101,10 +102,60 @@ def test_signal_to_noise():
     assert theory.signal_to_noise(0.7, 1000, 6.37) == pytest.approx(0.7 * np.sqrt(1000) / 6.37)
 
 
-@pytest.mark.parametrize("beta", [0.0, 1.0, -1.0, float("nan")])
-def test_bad_beta(beta):
-    with pytest.raises(ValueError, match="beta = "):
-        theory.error_bound(1.0, 10, beta)
+@pytest.mark.parametrize(
+    ("form", "right", "wrong"),
+    [
+        (theory.signal_to_noise, {"frequency": 0.5, "clients": 10, "sigma": 1.0}, (-0.1, 0.5, 0.0)),
+        (theory.error_mean, {"sigma": 1.0, "clients": 10}, (-1.0, 0)),
+        (theory.error_probability, {"sigma": 1.0, "clients": 10, "size": 0.1}, (0.0, 2.5, -0.1)),
+        (theory.error_bound, {"sigma": 1.0, "clients": 10, "beta": 0.1}, (0.0, 0, 0.0)),
+        (theory.error_bound, {"sigma": 1.0, "clients": 10, "beta": 0.1}, (np.inf, -1, 1.0)),
+        (
+            theory.prot_frequency_variance,
+            {"epsilon": 1.0, "frequency": 0.5, "clients": 10},
+            (0.0, 1.5, 0),
+        ),
+        (theory.biorthogonal_error, {"k": 8, "snr": 1.0}, (0, -1.0)),
+        (theory.simplex_error, {"k": 8, "snr": 1.0}, (1001, np.nan)),
+        (theory.simplex_limit, {"k": 8, "strength": 1.0}, (0.5, np.inf)),
+        (theory.normal_approximation, {"n": 64, "k": 8, "snr": 1.0}, (0, -1, 0.0)),
+    ],
+)
+def test_a_wrong_argument_is_named(form, right, wrong):
+    assert 0 <= form(**right) < np.inf
+    for name, value in zip(right, wrong, strict=True):
+        for bad in (value, "1", None):
+            with pytest.raises(ValueError, match=f"^{name} = {bad!r}: needs a"):
+                form(**{**right, name: bad})
+
+
+def test_a_crossing_that_is_not_there_is_told():
+    """Without a shift between signals Gaussian noise is less at every epsilon."""
+    with pytest.raises(ValueError, match=r"delta, sensitivity = 0\.5, 0\.01: no crossing"):
+        theory.noise_crossing(0.5, 0.01)
+
+
+@pytest.mark.parametrize("k", [1, 8, 128, 1000])
+def test_simplex_signals_of_any_number(k):
+    """Without a signal the server guesses, and errors fall as the signal grows."""
+    assert theory.simplex_error(k, 0.0) == pytest.approx(1 - 2.0**-k, rel=1e-9)
+    errors = [theory.simplex_error(k, snr) for snr in (1.0, 5.0, 20.0, 60.0)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] <= theory.simplex_error(k, 0.0)
+
+
+@pytest.mark.parametrize(("k", "snr"), [(3, 2.0), (8, 4.0), (8, 9.0), (64, 10.0), (128, 16.0)])
+def test_simplex_errors_in_forty_digits(k, snr):
+    """1 minus the probability that the right one of 2**k orthogonal signals is ahead of all."""
+    with mp.workdps(40):
+        M = mp.mpf(2) ** k
+        mean = mp.mpf(snr) * mp.sqrt(M / (M - 1))
+
+        def density(x):
+            return -mp.expm1((M - 1) * mp.log1p(-mp.ncdf(-x))) * mp.npdf(x - mean)
+
+        exact = mp.quad(density, mp.linspace(-12, mean + 12, 40)) + mp.ncdf(-12 - mean)
+        assert theory.simplex_error(k, snr) == pytest.approx(float(exact), rel=1e-9)
 
 
 class TestLimit:

@@ -49,7 +49,11 @@ def bad_reports():
         ("foreign", "lh", "does not begin"),
         ("foreign", 7, "does not begin"),
         ("version", b"lh\x02" + good[3:], "this is 1"),
-        ("parameters", to_bytes(8, SEEDS[:1], np.zeros(1, np.uint8))[0], "hash seed"),
+        (
+            "parameters",
+            to_bytes(8, SEEDS[:1], np.zeros(1, np.uint8))[0],
+            "other public parameters than the server's",
+        ),
         ("size", good[:-1], "has 19 bytes: needs 20"),
         ("size", good[:9], "has 9 bytes: needs 20"),
         ("size", good + b"\0", "has 21 bytes: needs 20"),

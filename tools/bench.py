@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ldpcash import Cash, Point, PolarCode, Prot, ReportSum, SCLDecoder, sweep
-from ldpcash.beyond.census import METHODS, PEM, census_names, compare
+from ldpcash.beyond.census import METHODS, PEM, census_names, compare_methods
 from ldpcash.beyond.codes import with_checks
 from ldpcash.beyond.pem import Pem
 from ldpcash.histogram import Collector, collect, draw_collector
@@ -98,10 +98,9 @@ def growth(lengths=(256, 512, 1024, 2048), lists=(1, 2, 4, 8, 16, 32), frames=25
         table[n] = {L: 1e6 * t / frames for L, t in best_times(tasks, 5).items()}
     for L in lists:
         times = [table[n][L] for n in lengths]
-        slope = np.polyfit(np.log(lengths), np.log(times), 1)[0]
-        print(f"{L:6d}", *(f"{t:10.0f}" for t in times), f"{slope:10.2f}")
-    slopes = [np.polyfit(np.log(lists), np.log(list(table[n].values())), 1)[0] for n in lengths]
-    print("slope in the list size:", *(f"{slope:.2f}" for slope in slopes))
+        print(f"{L:6d}", *(f"{t:10.0f}" for t in times), f"{slope(lengths, times):10.2f}")
+    slopes = [slope(lists, list(table[n].values())) for n in lengths]
+    print("slope in the list size:", *(f"{steep:.2f}" for steep in slopes))
 
 
 def protocols(trials=4096, clients=1000, frequency=0.6, epsilon=2.0):
@@ -252,7 +251,7 @@ def histograms(epsilon=2.0, clients=10**6):
             size = plan.report_size
         client, server = 1e6 * (made - start) / some, 1e6 * (added - made) / some
         total = server + found - added
-        [score] = compare([name], [clients], [epsilon], trials=4, seed=1)
+        [score] = compare_methods([name], [clients], [epsilon], trials=4, seed=1)
         print(f"{name:<14} {size:8,} {client:9.2f} {server:9.2f}", end=" ")
         print(f"{found - added:8.2f} {total:9.1f} {score.recall(10)[0]:7.2f}", end=" ")
         print(f"{1 - score.false_rate:7.2f} {score.frequency_error:8.5f}")

@@ -5,6 +5,9 @@ much noise), `noise` (how it is drawn), `decode` (noisy averages back to bits), 
 which puts them together. `histogram` is the same for clients that hold any item (`packing`,
 `hashing`, `channels`, `symbols`, `plan`, `wire`, `discover`). `simulate` and `sweeps` run protocols
 in large numbers, and `theory` has the closed forms that this is held against.
+
+The rest can wait: `store`, `workers` and `progress` serve `sweeps`; `experiments`, `claims` and
+`figures` serve the notebooks; and `beyond` has what the paper does not.
 """
 
 from ldpcash.decode import MLDecoder, SCLDecoder
@@ -18,7 +21,6 @@ from ldpcash.privacy import (
     gaussian_sigma,
     keep_probability,
     keep_threshold,
-    response_epsilon,
     response_scale,
 )
 from ldpcash.protocols import Cash, Estimate, Prot, ReportSum, holders
@@ -49,7 +51,6 @@ __all__ = [
     "holders",
     "keep_probability",
     "keep_threshold",
-    "response_epsilon",
     "response_scale",
     "succinct_histogram",
     "sweep",

@@ -17,7 +17,9 @@ a public seed say it. Its report is the seed and one symbol.
 `CashChannels` is (epsilon, delta)-private. Two items in different channels are sqrt(2) apart, less
 than two items in the same one can be; but a report is K n real numbers.
 
-Nobody needs to simulate clients to simulate means: `draw` draws the sums from their exact law.
+Nobody needs to simulate clients to simulate means: `draw` draws the sums from their law. That is
+exact for `ProtChannels`; for `CashChannels` it leaves out the grid that reports lie on, and that
+they are sent in single precision.
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr
+from scipy.special import ndtr
 
-from ldpcash.checks import positive
+from ldpcash.checks import positive, real_number
 from ldpcash.hashing import Seeds, check_channels
 from ldpcash.noise import Grid, discrete_gaussian, safe_grid
 from ldpcash.normals import normals
@@ -49,11 +51,12 @@ class Channels(ABC):
     cells: int  # what a channel's reports add up to are so many numbers
     kind: type[np.generic]  # of the sums
     payload: np.dtype[Any]  # what a client sends beside its seed
+    count: int  # K
 
     def __init__(self, code: PolarCode, epsilon: float, channels: int) -> None:
         self.code = code
         self.epsilon = positive("epsilon", epsilon)
-        self.channels = check_channels(channels)
+        self.count = check_channels(channels)
 
     @abstractmethod
     def reports(
@@ -76,7 +79,7 @@ class Channels(ABC):
     def draw(
         self, bits: Bits, channel: ArrayLike, counts: ArrayLike, clients: int, rng: Generator
     ) -> NDArray[Any]:
-        """Sums of all reports, from their exact law.
+        """Sums of all reports, from their law (for `Cash`, the continuous one).
 
         Args:
             bits: ``(M, k)``, the different items.
@@ -107,7 +110,7 @@ class Channels(ABC):
 
     def empty(self) -> NDArray[Any]:
         """The sums of no reports."""
-        return np.zeros((self.channels, self.cells), dtype=self.kind)
+        return np.zeros((self.count, self.cells), dtype=self.kind)
 
 
 class CashChannels(Channels):
@@ -117,27 +120,38 @@ class CashChannels(Channels):
         code: what items are sent with.
         epsilon, delta: the privacy of each client's report.
         channels: K, a power of two.
+
+    >>> rng = np.random.default_rng(1)
+    >>> cash = CashChannels(PolarCode.construct(64, 8), epsilon=2.0, channels=4)
+    >>> sums = cash.empty()
+    >>> seeds = np.zeros(3, dtype=np.uint64)  # which `Cash` has no use for
+    >>> cash.add(sums, seeds, cash.reports(np.zeros((3, 8)), [0, 0, -1], seeds, rng))
+    >>> sums.shape, cash.signs(np.zeros((1, 8))).shape
+    ((4, 64), (1, 64))
+    >>> y = cash.means(cash.draw(np.zeros((1, 8)), [2], [700], 1000, rng), 1000)
+    >>> y.mean(axis=1).round(1)  # 0 is sent as -1: three channels are empty
+    array([-0.1,  0.1, -0.8,  0. ])
     """
 
     kind = np.float64
 
     def __init__(self, code: PolarCode, epsilon: float, channels: int, delta: float = 1e-4) -> None:
         super().__init__(code, epsilon, channels)
-        self.delta = delta
+        self.delta = real_number("delta", delta)
         self.cells = code.n
         self.live = np.ones(code.n, dtype=bool)
-        self.payload = np.dtype(("<f4", (self.channels, code.n)))
+        self.payload = np.dtype(("<f4", (self.count, code.n)))
         # The signals of items in different channels are sqrt(2) apart, those in one channel as far
         # as codewords can be.
-        apart = math.sqrt(2) if self.channels > 1 else 1.0
-        self.noise = gaussian_sigma(epsilon, delta, max(code.sensitivity, apart))
+        apart = math.sqrt(2) if self.count > 1 else 1.0
+        self.noise = gaussian_sigma(self.epsilon, self.delta, max(code.sensitivity, apart))
 
     @cached_property
     def grid(self) -> Grid:
         """Where reports lie, as those of `Cash` do; two channels make 2 n coordinates differ."""
         n = self.code.n
         weight = round(n * self.code.sensitivity**2 / 4)
-        apart = 2 * n if self.channels > 1 else n
+        apart = 2 * n if self.count > 1 else n
         return safe_grid(self.epsilon, self.delta, self.noise, n, weight, apart)
 
     def reports(
@@ -146,7 +160,7 @@ class CashChannels(Channels):
         """``(B, K, n)`` numbers, in single precision: whole numbers of steps until the end."""
         own = np.asarray(channel)
         signs = self.signs(as_bits("bits", bits, self.code.k)).astype(np.int32)
-        steps = discrete_gaussian(self.grid.scale, (len(own), self.channels, self.code.n), rng)
+        steps = discrete_gaussian(self.grid.scale, (len(own), self.count, self.code.n), rng)
         held = np.flatnonzero(own >= 0)
         steps[held, own[held]] += self.grid.level * signs[held]
         return (steps * self.grid.step).astype(np.float32)
@@ -159,7 +173,7 @@ class CashChannels(Channels):
     ) -> NDArray[Any]:
         """A sum of Gaussians is one Gaussian (Lemma 3)."""
         scale = self.noise * math.sqrt(clients)
-        sums = normals((self.channels, self.cells), scale, rng)
+        sums = normals((self.count, self.cells), scale, rng)
         signals = self.signs(bits) / math.sqrt(self.code.n)
         np.add.at(sums, np.asarray(channel), np.asarray(counts)[:, None] * signals)
         return sums
@@ -171,4 +185,4 @@ class CashChannels(Channels):
         return np.full(np.shape(frequency), self.noise**2 / clients)
 
     def p_value(self, estimate: Reals, others: Reals, clients: int) -> Reals:
-        return np.asarray(np.exp(log_ndtr(-np.asarray(estimate) * math.sqrt(clients) / self.noise)))
+        return np.asarray(ndtr(-np.asarray(estimate) * math.sqrt(clients) / self.noise))

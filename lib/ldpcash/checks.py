@@ -13,21 +13,24 @@ def whole_number(name: str, value: Any, least: int, most: float = math.inf) -> i
     >>> whole_number("trials", 1e6, 1)
     1000000
     """
-    if _is_finite(value) and value == int(value) and least <= value <= most:
-        return int(value)
-    top = "" if most == math.inf else f" to {most:g}"
-    raise ValueError(f"{name} = {value!r}: needs a whole number from {least}{top}")
+    if _is_real(value) and -math.inf < value < math.inf:
+        number = int(value)
+        if number == value and least <= number <= most:
+            return number
+    raise ValueError(f"{name} = {value!r}: needs a whole number{_range(least, most)}")
 
 
-def real_number(name: str, value: Any) -> float:
-    """``value`` as a float, if it is a finite real number.
+def real_number(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
+    """``value`` as a float, if it is a finite number from ``least`` to ``most``.
 
-    >>> real_number("epsilon", 2)
-    2.0
+    >>> real_number("frequency", 1, 0, 1)
+    1.0
     """
-    if _is_finite(value):
-        return float(value) + 0.0  # there is one zero
-    raise ValueError(f"{name} = {value!r}: needs a number")
+    number = _as_float(name, value)
+    if math.isfinite(number) and least <= number <= most:
+        return number
+    allowed = "finite number" if least == -math.inf else f"number{_range(least, most)}"
+    raise ValueError(f"{name} = {value!r}: needs a {allowed}")
 
 
 def positive(name: str, value: Any) -> float:
@@ -36,12 +39,34 @@ def positive(name: str, value: Any) -> float:
     >>> positive("epsilon", 2)
     2.0
     """
-    number = real_number(name, value)
-    if number <= 0:
-        raise ValueError(f"{name} = {value!r}: needs a positive number")
-    return number
+    number = _as_float(name, value)
+    if 0 < number < math.inf:
+        return number
+    raise ValueError(f"{name} = {value!r}: needs a positive number")
 
 
-def _is_finite(value: Any) -> bool:
+def fraction(name: str, value: Any) -> float:
+    """``value`` as a float, if it is above 0 and below 1.
+
+    >>> fraction("delta", 1e-4)
+    0.0001
+    """
+    number = _as_float(name, value)
+    if 0 < number < 1:
+        return number
+    raise ValueError(f"{name} = {value!r}: needs a number between 0 and 1")
+
+
+def _as_float(name: str, value: Any) -> float:
+    if _is_real(value):
+        return float(value) + 0.0  # there is one zero
+    raise ValueError(f"{name} = {value!r}: needs a number")
+
+
+def _is_real(value: Any) -> bool:
     """A real number, NumPy's too, which True and False are not."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _range(least: float, most: float) -> str:
+    return f" from {least}" + ("" if most == math.inf else f" to {most}")

@@ -35,7 +35,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpcash.polar import Bits, PolarCode, polar_transform
+from ldpcash.checks import whole_number
+from ldpcash.polar import Bits, PolarCode, bits_of, polar_transform
 
 Real = NDArray[Any]  # float32 or float64
 Lanes = NDArray[np.intp]
@@ -54,10 +55,12 @@ np.empty(2**24, dtype=np.uint8)
 class SCLDecoder:
     """Successive-cancellation list decoder; a list of one is plain successive cancellation.
 
-    LLRs given as float32 are decoded in float32, all others in float64. Infinite LLRs, and LLRs
-    beside which the others of the frame would be lost in rounding, count as known bits. Among equal
-    scores the path that comes first in the order of items survives. Where the last bits of the code
-    are all free, an LLR of exactly 0 there is read as a codeword bit of 0.
+    LLRs given as float32 are decoded in float32 by min-sum; all others, and all with
+    ``exact=True``, in float64. Infinite LLRs, and LLRs beside which the others of the frame would
+    be lost in rounding, count as known bits. Among equal scores the path that comes first in the
+    order of items survives; with ``exact=True`` scores are rounded, which may decide between paths
+    that would be equal. Where the last bits of the code are all free, an LLR of exactly 0 there is
+    read as a codeword bit of 0.
 
     Args:
         code: the code to decode.
@@ -74,10 +77,8 @@ class SCLDecoder:
     """
 
     def __init__(self, code: PolarCode, list_size: int = 8, exact: bool = False) -> None:
-        if not isinstance(list_size, (int, np.integer)) or list_size < 1:
-            raise ValueError(f"list_size = {list_size!r}: needs a whole number from 1")
         self.code = code
-        self.list_size = int(list_size)
+        self.list_size = whole_number("list_size", list_size, 1)
         self.exact = bool(exact)
         # A frozen left half makes the code a repetition of the right half: decode that, on sums.
         self._length = code.n
@@ -87,7 +88,7 @@ class SCLDecoder:
         self._info = code.info - start
         self._parities = _Parities(code) if code.dynamic else None
         # Rate-1 nodes are decided at once, which is right for a list of one and for min-sum.
-        rate_one = not exact or list_size == 1
+        rate_one = not exact or self.list_size == 1
         self._root = _plan(code.frozen[start:], start, set(code.dynamic), rate_one)
         per_frame = self._length * min(self.list_size, 2**code.k)
         self.frames_per_chunk = min(_MAX_FRAMES, max(1, _WORKING_VALUES // per_frame))
@@ -105,7 +106,8 @@ class SCLDecoder:
 
         Returns bits ``(..., L, k)`` and metrics ``(..., L)``, with L the list size, or 2**k where
         that is less. A metric is the sum of |LLR| over the bits that disagree with the LLR's sign;
-        with ``exact=True``, -log of the codeword's probability. Smaller is better.
+        with ``exact=True``, -log of the probability of its n bits, each by its own LLR. Smaller is
+        better.
 
         >>> code = PolarCode(2, [0, 1])
         >>> bits, metrics = SCLDecoder(code, 2).decode_list([3.0, -1.0])
@@ -184,8 +186,7 @@ class MLDecoder:
         for part in _chunks(len(frames), self.frames_per_chunk):
             llr = np.sign(frames[part]) if self.hard else frames[part]
             items[part] = self._decode_chunk(_tamed(llr.T).T)
-        bits = items[:, None] >> np.arange(self.code.k - 1, -1, -1) & 1
-        return bits.astype(np.uint8).reshape(*shape, self.code.k)
+        return bits_of(items, self.code.k).reshape(*shape, self.code.k)
 
     def _decode_chunk(self, llr: Real) -> NDArray[np.intp]:
         """``(frames, n)`` LLRs to the numbers of the best codewords."""
@@ -505,7 +506,11 @@ def _follow(first: Lanes | None, then: Lanes | None) -> Lanes | None:
 
 
 def sum_halves(values: Real) -> Real:
-    """Sum over the first axis, a power of two long, in an order that is always the same."""
+    """Sum over the first axis, a power of two long, in an order that is always the same.
+
+    >>> sum_halves(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [4.0, 6.0]
+    """
     while len(values) > 1:
         half = len(values) // 2
         values = values[:half] + values[half:]

@@ -12,8 +12,8 @@ other items in the same channel add to the noise.
 
 The hash check. A channel whose item is not decoded has other words at the top of its list, often
 close to the item's and so with a high estimate. Each of them hashes to the channel with a chance of
-1/K. Only the best fdr K words of a list are candidates, so that such a channel brings a false item
-with a probability of at most fdr.
+1/K. Only the best fdr K words of a list, and at least one, are candidates, so that such a channel
+brings a false item with a probability of at most max(fdr, 1/K).
 
 Taking out. A heavy item makes codewords close to its own look frequent, and hides lighter items of
 its channel. So of each channel only the likeliest candidate is accepted at a time; then its signal
@@ -36,7 +36,11 @@ from ldpcash.protocols import Reals
 
 
 class Found(NamedTuple):
-    """The items that were found, most frequent first."""
+    """The items that were found, most frequent first.
+
+    >>> Found(np.array([[1, 0]], dtype=np.uint8), np.array([0.7])).frequency.tolist()
+    [0.7]
+    """
 
     bits: Bits  # (R, k)
     frequency: Reals  # (R,)
@@ -61,10 +65,20 @@ def find_items(
         decoder: for the channels' code.
         fdr: the false-discovery rate that is aimed at.
         decision: "soft" decodes the means, "hard" their signs.
+
+    >>> from ldpcash import Plan
+    >>> plan = Plan.choose(10_000, 8, 2.0)
+    >>> item, rng = np.array([[1, 0, 1, 1, 0, 0, 1, 0]]), np.random.default_rng(1)
+    >>> sums = plan.channels.draw(item, plan.hashes[0](item), [7000], 10_000, rng)
+    >>> means = plan.channels.means(sums, 10_000)[None]
+    >>> decoder = SCLDecoder(plan.channels.code, plan.list_size)
+    >>> found = find_items(plan.channels, plan.hashes, means, np.array([10_000]), decoder)
+    >>> found.bits.tolist(), found.frequency.round(1).tolist()
+    ([[1, 0, 1, 1, 0, 0, 1, 0]], [0.7])
     """
-    top = max(1, int(fdr * channels.channels))
+    top = max(1, int(fdr * channels.count))
     search = _Search(channels, hashes, np.array(means), sizes)
-    stale = [np.arange(channels.channels) for _ in hashes]
+    stale = [np.arange(channels.count) for _ in hashes]
     pool = np.empty((0, channels.code.k), dtype=np.uint8)
     while any(len(numbers) for numbers in stale):
         fresh = [pool]
@@ -121,7 +135,7 @@ class _Search:
         """The frequency that was already taken out of each item's channel, over all groups."""
         total = np.zeros(places.shape[1])
         for weight, mine, place in zip(self.weights, self.places(self.items), places, strict=True):
-            taken = np.bincount(mine, self.frequency, self.channels.channels)
+            taken = np.bincount(mine, self.frequency, self.channels.count)
             total += weight * taken[place]
         return total
 

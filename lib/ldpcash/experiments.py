@@ -65,6 +65,8 @@ def curves(
     >>> [row.point.epsilon for row in found["Prot"]]
     [0.5, 1.0]
     """
+    if missing := sorted(readings.keys() - epsilons.keys()):
+        raise ValueError(f"epsilons has no {missing}: needs every name that readings has")
     points = {
         name: [Point(epsilon=epsilon, **reading, **common) for epsilon in epsilons[name]]
         for name, reading in readings.items()
@@ -84,9 +86,10 @@ def up_to(end: float, grid: Iterable[float]) -> list[float]:
 
 
 def crossing(rows: Sequence[Row], level: float, over: str = "epsilon") -> float | None:
-    """The epsilon at which a curve falls below a block error rate, or None if it never does.
+    """The epsilon at which a curve falls below a block error rate, or None if it is not known.
 
-    Between two points it is interpolated, linearly in log(rate).
+    Between two points it is interpolated, linearly in log(rate). It is not known if the curve never
+    falls so far, if it starts below, or if no error was seen at the first point below.
 
     Args:
         rows: the curve.

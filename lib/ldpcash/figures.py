@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO, StringIO
 from itertools import pairwise
@@ -21,11 +22,10 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
-from matplotlib_inline.backend_inline import set_matplotlib_formats
 from numpy.typing import ArrayLike
 
 from ldpcash.simulate import Row
-from ldpcash.store import write_whole
+from ldpcash.store import home_folder, write_whole
 
 COLUMN = 3.5  # inches: one column of an IEEE page
 PAGE = 7.16  # both columns
@@ -52,8 +52,8 @@ _STYLE: dict[Any, Any] = {
     "savefig.dpi": 300,
     "svg.hashsalt": "ldpcash",  # element names in an SVG are otherwise random
 }
-# What a file says about when and with what it was made would differ from run to run. What it says
-# about its content has another name in each format.
+# A date would differ from run to run, and the software named in a PNG from version to version. What
+# a file says about its content has another name in each format.
 _METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
@@ -69,14 +69,24 @@ def use_style() -> None:
     >>> matplotlib.rcParams["font.family"]
     ['STIXGeneral']
     """
+    matplotlib.rcdefaults()  # the reader's own matplotlibrc must not show
     matplotlib.rcParams.update(_STYLE)
-    set_matplotlib_formats("svg", bbox_inches=None, metadata=_METADATA["svg"])
+    if "IPython" in sys.modules:
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+        set_matplotlib_formats("svg", bbox_inches=None, metadata=_METADATA["svg"])
 
 
 def figure_folder() -> Path:
-    """Where figures go: ``$LDPCASH_FIGURES`` if set, else the repository's ``figures``."""
+    """Where figures go: ``$LDPCASH_FIGURES`` if set, else ``figures`` in `home_folder`.
+
+    >>> from unittest.mock import patch
+    >>> with patch.dict(os.environ, {"LDPCASH_FIGURES": "build/mine"}):
+    ...     figure_folder().as_posix()
+    'build/mine'
+    """
     chosen = os.environ.get("LDPCASH_FIGURES")
-    return Path(chosen) if chosen else Path(__file__).resolve().parents[2] / "figures"
+    return Path(chosen) if chosen else home_folder() / "figures"
 
 
 def save_figure(fig: Figure, name: str, data: Mapping[str, Iterable[object]], claim: str) -> None:
@@ -88,6 +98,16 @@ def save_figure(fig: Figure, name: str, data: Mapping[str, Iterable[object]], cl
         data: columns of equal length, by name: every number the figure shows.
         claim: one sentence, what the figure is there to show; it goes into the files and into
             ``manifest.csv``.
+
+    >>> import matplotlib.pyplot as plt
+    >>> fig, ax = plt.subplots()
+    >>> line = ax.plot([1, 2], [0.1, 0.01])
+    >>> save_figure(fig, "example", {"epsilon": [1, 2], "rate": [0.1, 0.01]}, "The rate falls.")
+    >>> print((figure_folder() / "data" / "example.csv").read_text(), end="")
+    epsilon,rate
+    1,0.1
+    2,0.01
+    >>> plt.close(fig)
     """
     folder = figure_folder()
     table = _as_csv(data)
@@ -107,6 +127,12 @@ def save_table(name: str, data: Mapping[str, Iterable[object]]) -> None:
     Args:
         name: file name without ending, such as "claims".
         data: columns of equal length, by name.
+
+    >>> save_table("example", {"claim": ["C01", "C02"], "verdict": ["holds", "holds"]})
+    >>> print((figure_folder() / "example.csv").read_text(), end="")
+    claim,verdict
+    C01,holds
+    C02,holds
     """
     write_whole(figure_folder() / f"{name}.csv", _as_csv(data))
 
@@ -121,8 +147,20 @@ def plot_rates(ax: Axes, x: ArrayLike, rows: Sequence[Row], fmt: str = "o-", **s
         x: ``(len(rows),)``, the abscissa of each row.
         rows: what a sweep found.
         fmt, style: of the line, as `Axes.plot` takes them.
+
+    >>> import matplotlib.pyplot as plt
+    >>> from ldpcash.simulate import Point, Tally
+    >>> points = [Point(protocol="Cash", epsilon=e, frequency=1, clients=100) for e in (1, 2, 3)]
+    >>> tallies = [Tally(1000, 100), Tally(1000, 10), Tally(1000, 0)]
+    >>> fig, ax = plt.subplots()
+    >>> plot_rates(ax, [1, 2, 3], [Row.of(*pair) for pair in zip(points, tallies)])
+    >>> [line.get_ydata().round(4).tolist() for line in ax.lines]  # the curve, and the triangle
+    [[0.1, 0.01], [0.0037]]
+    >>> plt.close(fig)
     """
     x = np.asarray(x)
+    if x.shape != (len(rows),) or len(rows) == 0:
+        raise ValueError(f"x has shape {x.shape}: needs one number for each of {len(rows)} rows")
     rate, low, high = np.array([(row.rate, row.low, row.high) for row in rows]).T
     seen = rate > 0
     (line,) = ax.plot(x[seen], rate[seen], fmt, **style)
@@ -137,6 +175,13 @@ def draw_flow(ax: Axes, boxes: Sequence[tuple[float, float, str]]) -> None:
     Args:
         ax: where to draw; the row is at a height of 0.22 to 0.62.
         boxes: left edge, width and text of each box, from left to right.
+
+    >>> import matplotlib.pyplot as plt
+    >>> fig, ax = plt.subplots()
+    >>> draw_flow(ax, [(0.0, 0.3, "encode"), (0.4, 0.3, "send"), (0.8, 0.2, "decode")])
+    >>> len(ax.texts), len(ax.patches)  # two of the patches are arrows
+    (3, 5)
+    >>> plt.close(fig)
     """
     for left, width, text in boxes:
         shape = FancyBboxPatch((left, 0.22), width, 0.4, boxstyle="round,pad=0.004")

@@ -16,8 +16,8 @@ from ldpcash.polar import Bits, as_bits
 
 Seeds = NDArray[np.uint64]
 
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio: SplitMix64's step
 _MAX_CHANNELS = 2**16
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class ChannelHash:
@@ -53,7 +53,11 @@ class ChannelHash:
 
 
 def check_channels(channels: int) -> int:
-    """K as an int, if it is a power of two that a report can be about."""
+    """K as an int, if it is a power of two that a report can be about.
+
+    >>> check_channels(64)
+    64
+    """
     number = whole_number("channels", channels, 1, _MAX_CHANNELS)
     if number & (number - 1):
         raise ValueError(f"channels = {channels!r}: needs a power of two")
@@ -67,25 +71,41 @@ def _words(bits: Bits) -> Seeds:
 
 
 def mix(words: Seeds) -> Seeds:
-    """The last step of the generator SplitMix64: a bijection of words that scrambles them well."""
+    """The last step of the generator SplitMix64: a bijection of words that scrambles them well.
+
+    >>> f"{mix(np.array([GOLDEN]))[0]:x}"  # the first number of SplitMix64 with the seed 0
+    'e220a8397b1dcdaf'
+    """
     words = (words ^ words >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ words >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return words ^ words >> np.uint64(31)
 
 
 def lanes(seeds: Seeds, channels: int) -> NDArray[np.uint16]:
-    """What a public seed says in each channel: ``(B,)`` to ``(B, K)`` numbers below 2**16."""
-    steps = np.arange(1, -(-channels // 4) + 1, dtype=np.uint64) * _GOLDEN
+    """What a public seed says in each channel: ``(B,)`` to ``(B, K)`` numbers below 2**16.
+
+    >>> lanes(np.array([7, 8], dtype=np.uint64), 4).tolist()
+    [[3543, 22834, 57828, 25547], [13878, 61333, 20912, 40534]]
+    """
+    steps = np.arange(1, -(-channels // 4) + 1, dtype=np.uint64) * GOLDEN
     words = mix(seeds[:, None] + steps).astype("<u8", copy=False)
     return words.view("<u2")[:, :channels]
 
 
 def lane_at(seeds: Seeds, channel: NDArray[np.intp]) -> NDArray[np.intp]:
-    """One lane a seed: ``lanes(seeds, K)[i, channel[i]]``."""
-    words = mix(seeds + (channel // 4 + 1).astype(np.uint64) * _GOLDEN)
+    """One lane a seed: ``lanes(seeds, K)[i, channel[i]]``.
+
+    >>> lane_at(np.array([7, 8], dtype=np.uint64), np.array([0, 3])).tolist()
+    [3543, 40534]
+    """
+    words = mix(seeds + (channel // 4 + 1).astype(np.uint64) * GOLDEN)
     return (words >> (16 * (channel % 4)).astype(np.uint64)).astype(np.uint16).astype(np.intp)
 
 
 def groups(seeds: Seeds, number: int) -> NDArray[np.intp]:
-    """The group that each client belongs to, of T = ``number``, all alike: its seed decides."""
+    """The group that each client belongs to, of T = ``number``, all alike: its seed decides.
+
+    >>> groups(np.arange(8, dtype=np.uint64), 2).tolist()
+    [1, 0, 1, 1, 0, 1, 1, 1]
+    """
     return (mix(~seeds) % np.uint64(number)).astype(np.intp)

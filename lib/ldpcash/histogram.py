@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from ldpcash import wire
+from ldpcash.checks import whole_number
 from ldpcash.decode import SCLDecoder
 from ldpcash.discover import find_items
 from ldpcash.hashing import groups
@@ -35,15 +36,21 @@ from ldpcash.workers import Here
 CHUNK = 2**17  # clients that one task simulates
 _AT_ONCE = 8  # tasks that wait for workers
 _BATCH_VALUES = 2**24  # numbers that reports of one batch may hold
-_CLIENTS = 3  # keys of random streams: what the draw is for
+_CLIENTS = 3  # key of the clients' random streams, apart from those of the hashes
 
 
 class Entry(NamedTuple):
-    """One line of a histogram."""
+    """One line of a histogram.
+
+    >>> Entry("ANNA", 0.6, 0.58, 0.62).item
+    'ANNA'
+    """
 
     item: Any  # a string, or (k,) bits
     frequency: float  # estimated fraction of clients that hold it
-    low: float  # 95 % interval of it
+    # 95 % interval of it, for an item chosen beforehand. One that only just cleared the threshold
+    # had luck, and its interval covers less often.
+    low: float
     high: float
 
 
@@ -51,6 +58,18 @@ class Collector:
     """What the server keeps: sums for each group, numbers of clients, and of rejected reports.
 
     Collectors of one plan add up, in any order, and what one has taken in it never loses.
+
+    >>> plan = Plan.choose(10_000, 8, 2.0)
+    >>> items, holds = np.tile([1, 0, 1, 1, 0, 0, 1, 0], (10_000, 1)), np.arange(10_000) < 7000
+    >>> seeds, sent = plan.reports(items, holds, np.random.default_rng(1))
+    >>> here, there = Collector(plan), Collector(plan)
+    >>> here.add(seeds[:5000], sent[:5000])
+    >>> errors = there.receive([*plan.to_bytes(seeds[5000:], sent[5000:]), b"noise"])
+    >>> there.clients.tolist(), dict(there.rejected)
+    ([5000], {'foreign': 1})
+    >>> [entry] = (here + there).histogram()
+    >>> entry.item, round(entry.frequency, 2)
+    (array([1, 0, 1, 1, 0, 0, 1, 0], dtype=uint8), 0.73)
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -62,10 +81,15 @@ class Collector:
     def add(self, seeds: ArrayLike, sent: ArrayLike) -> None:
         """Take in reports as arrays, as `Plan.reports` makes them: all, or none and an error."""
         words, values = np.asarray(seeds), np.asarray(sent)
-        shape = (words.size, *self.plan.channels.payload.shape)
-        kind = self.plan.channels.payload.base.kind
-        if words.dtype != np.uint64 or values.shape != shape or values.dtype.kind != kind:
+        one = self.plan.channels.payload
+        shape, kind = (words.size, *one.shape), one.base.kind
+        if words.ndim != 1 or words.dtype != np.uint64:
+            told = f"seeds has shape {words.shape} and type {words.dtype}"
+            self._reject("type", words.size, f"{told}: needs one uint64 for each report")
+        if values.shape != shape:
             self._reject("size", words.size, f"sent has shape {values.shape}: needs {shape}")
+        if values.dtype not in (one.base, one.base.newbyteorder()):
+            self._reject("type", words.size, f"sent has type {values.dtype}: needs {one.base}")
         if kind == "u" and values.max(initial=0) > self._largest:
             self._reject(
                 "symbol", words.size, f"sent holds {values.max()}: {self._largest} at most"
@@ -138,7 +162,9 @@ class Collector:
 def draw_collector(
     plan: Plan, bits: ArrayLike, counts: ArrayLike, rng: Generator, empty: int = 0
 ) -> Collector:
-    """A collector as N clients would fill it, drawn from the exact law: no client is simulated.
+    """A collector as N clients would fill it, drawn from its law: no client is simulated.
+
+    The law is exact for "Prot"; for "Cash" it leaves out the grid, and single precision.
 
     Args:
         plan: the public parameters.
@@ -146,10 +172,23 @@ def draw_collector(
         counts: ``(M,)``, how many clients hold each.
         rng: source of randomness.
         empty: how many hold nothing.
+
+    >>> plan = Plan.choose(10_000, 8, 2.0)
+    >>> item, rng = [[1, 0, 1, 1, 0, 0, 1, 0]], np.random.default_rng(1)
+    >>> [entry] = draw_collector(plan, item, [7000], rng, empty=3000).histogram()
+    >>> entry.item, round(entry.frequency, 2)
+    (array([1, 0, 1, 1, 0, 0, 1, 0], dtype=uint8), 0.7)
     """
     items, held = as_bits("bits", bits, plan.k), np.asarray(counts)
-    if held.shape != items.shape[:1] or held.dtype.kind not in "iu" or (held < 0).any():
-        raise ValueError(f"counts has shape {held.shape}: needs a whole number for each item")
+    if items.ndim != 2:
+        raise ValueError(f"bits has shape {items.shape}: needs a row of k bits for each item")
+    if held.shape != items.shape[:1] or held.dtype.kind not in "iu":
+        raise ValueError(
+            f"counts has shape {held.shape} and type {held.dtype}:"
+            f" needs a whole number for each of {len(items)} items"
+        )
+    if (held < 0).any():
+        raise ValueError(f"counts holds {held.min()}: needs whole numbers from 0")
     share = np.full(plan.groups, 1 / plan.groups)
     split = rng.multinomial(held, share)
     collector = Collector(plan)
@@ -172,6 +211,12 @@ def collect(
         who: ``(N,)``, which of them each client holds; -1 for none.
         seed: of the clients; with the chunk's number it is the key of its random stream.
         executor: where chunks are computed, in this process unless given; it is left open.
+
+    >>> plan = Plan.choose(10_000, 8, 2.0)
+    >>> item = np.array([[1, 0, 1, 1, 0, 0, 1, 0]], dtype=np.uint8)
+    >>> who = np.where(np.arange(10_000) < 7000, 0, -1)
+    >>> collect(plan, item, who, seed=1).clients.tolist()
+    [10000]
     """
     where: Any = Here() if executor is None else executor
     total = Collector(plan)
@@ -206,12 +251,15 @@ def succinct_histogram(
     executor: Executor | None = None,
     **options: Any,
 ) -> list[Entry]:
-    """Items of all clients in, their succinct histogram out, through private reports alone.
+    """Simulate a whole collection: items of all clients in, their succinct histogram out.
+
+    The histogram is made from the clients' private reports alone.
 
     Args:
         items: one a client: strings, with None for a client that holds nothing; or ``(N, k)`` bits.
         epsilon: the privacy of each client's report.
-        seed: of everything random.
+        seed: of everything random, the clients' noise too: whoever knows it can undo the noise.
+            Real clients call `Plan.reports` without ``rng``.
         packing: how strings become bits. It is public, so it must not be chosen by the items.
         executor: where clients are simulated; in this process unless given.
         options: those of `Plan.choose`; the rule sets the others.
@@ -223,6 +271,9 @@ def succinct_histogram(
     ANNA 0.60 [0.58, 0.62]
     BOB 0.32 [0.30, 0.33]
     """
+    seed = whole_number("seed", seed, 0)
+    if isinstance(items, str):
+        raise ValueError(f"items = {items!r}: needs one string a client")
     if packing is None:
         rows = np.asarray(items)
         if rows.ndim != 2:

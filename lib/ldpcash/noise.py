@@ -6,8 +6,9 @@ a client of `Cash` computes with whole numbers of steps, and only a finished rep
     signal, +-level steps or 0  +  discrete Gaussian noise, in steps  ->  report = steps * step
 
 The *discrete Gaussian* of scale s has the probabilities P(k) = exp(-k**2 / (2 s**2)) / Z on all
-whole numbers k (Canonne, Kamath and Steinke 2020). `grid_delta` is its exact privacy profile,
-`safe_grid` chooses grid and scale, and `discrete_gaussian` draws from it without any rounding.
+whole numbers k (Canonne, Kamath and Steinke 2020). `grid_delta` bounds its privacy profile from
+above, to a part in 10^8, `safe_grid` chooses grid and scale, and `discrete_gaussian` draws from it
+without any rounding.
 
 Randomness comes from the operating system for real reports, and from a given generator for
 simulations: wherever ``rng`` is None, it is the former.
@@ -28,6 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+
+from ldpcash.checks import real_number, whole_number
 
 Whole = NDArray[Any]  # integers of any kind
 
@@ -78,13 +81,13 @@ def grid_delta(epsilon: float, scale: float, shift: int, count: int) -> float:
     Args:
         epsilon: privacy loss, 0 or more.
         scale: of the noise, in steps; at least 4.
-        shift, count: how the inputs differ; at least 1.
+        shift, count: how the inputs differ; whole numbers from 1.
 
     >>> grid_delta(1.0, 51.0, 2, 64) < 1e-4  # noise of 6.375, in steps of 1/8; sensitivity 2
     True
     """
-    if not 4 <= scale < math.inf:
-        raise ValueError(f"scale = {scale!r}: needs a number from 4")
+    epsilon, scale = real_number("epsilon", epsilon, 0), real_number("scale", scale, 4)
+    shift, count = whole_number("shift", shift, 1), whole_number("count", count, 1)
     variance = count * scale**2
     spread = math.sqrt(variance)
     t = epsilon * scale**2 / shift - count * shift / 2
@@ -98,7 +101,12 @@ def grid_delta(epsilon: float, scale: float, shift: int, count: int) -> float:
 
 @dataclass(frozen=True)
 class Grid:
-    """Where reports of `Cash` lie, and the noise on it."""
+    """Where reports of `Cash` lie, and the noise on it.
+
+    >>> grid = safe_grid(1.0, 1e-4, 6.3714, 64, 64)
+    >>> grid.level, grid.step == 1 / (8 * grid.level), grid.delta(1.0) <= 1e-4
+    (2, True, True)
+    """
 
     level: int  # the entries of a signal are +-level steps
     scale: float  # of the noise, in steps
@@ -124,10 +132,10 @@ class Grid:
 def safe_grid(
     epsilon: float, delta: float, sigma: float, n: int, weight: int, apart: int | None = None
 ) -> Grid:
-    """A grid whose noise keeps the promise of (epsilon, delta), by the exact profile.
+    """A grid whose noise keeps the promise of (epsilon, delta), by `grid_delta`.
 
     Signals lie on it, and noise is at least 64 steps wide. Its scale is sigma, and where the
-    discrete law needs it a few parts in 10^5 more.
+    discrete law needs it about one part in 10^5 more.
 
     Args:
         epsilon, delta: the promise.

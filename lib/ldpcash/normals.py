@@ -7,7 +7,7 @@ of it, lies between their corners and the curve, and beyond the lowest and wides
 modified ziggurat of McFarland (2016)::
 
     32 random bits, signed -> last 10 bits: a layer   -> all bits: a number uniform over its width
-                                            or no one -> rejection, under boxes and a tail
+                                            or none   -> rejection, under boxes and a tail
 
 NumPy decides number by number; here a step is one call for all of them. The law is the normal one
 at a resolution of 2**-21 of a layer's width, about that of NumPy's float32 normals: a layer's
@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-Reals = NDArray[np.float64]
+from ldpcash.polar import Reals
 
 _SHARES = 1024  # a power of two: of the whole area, a layer has one share
 
@@ -42,7 +41,8 @@ def normals(shape: tuple[int, ...], scale: float, rng: Generator) -> Reals:
     size = math.prod(shape)
     word = rng.integers(0, 2**64, -(-size // 2), dtype=np.uint64).view("<i4")[:size]
     layer = word & (_SHARES - 1)
-    x = np.take(_WIDTHS * (scale * 2.0**-31), layer, mode="clip")  # what is no layer comes next
+    # A word without a layer gets a wrong number here, which is replaced below.
+    x = np.take(_WIDTHS * (scale * 2.0**-31), layer, mode="clip")
     x *= word
     rest = np.flatnonzero(layer >= len(_WIDTHS))
     x[rest] = scale * _from_the_rest(rest.size, rng)
@@ -84,7 +84,7 @@ def _layers() -> tuple[Reals, Reals]:
     A layer of width x on top of height y has its area if its upper corner is at y + area / x, and
     it is as wide as can be if that corner lies on the curve. Going from a width to where the curve
     is as high as that corner, over and over, leads down to it; or to nowhere, if there is no room.
-    The width is rounded down to 32 bits, so that no CPU's last digit shows in it.
+    The width is rounded down to 32 bits after the point, so that no CPU's last digit shows in it.
     """
     area = math.sqrt(math.pi / 2) / _SHARES
     widths, tops = [10.0], [0.0]

@@ -55,6 +55,8 @@ class Packing:
 
     def pack(self, strings: Sequence[str]) -> Bits:
         """M strings to ``(M, k)`` bits; a string that cannot be packed is a `ValueError`."""
+        if isinstance(strings, str):
+            raise ValueError(f"strings = {strings!r}: needs a list of strings, not a single one")
         numbers = self._letters(strings)
         if self.cut:
             numbers = numbers[:, : self.longest]
@@ -114,7 +116,7 @@ class Packing:
         while numbers and numbers[-1] == 0:
             numbers.pop()
         if self.alphabet is None:
-            return bytes(numbers).decode(errors="replace")
+            return bytes(numbers).decode(errors="replace").replace("\0", NO_LETTER)
         return "".join(
             self.alphabet[number - 1] if 1 <= number <= len(self.alphabet) else NO_LETTER
             for number in numbers

@@ -28,7 +28,11 @@ from ldpcash.symbols import ProtChannels, symbol_bits, symbol_code
 
 
 class Cost(NamedTuple):
-    """What a collection costs, in bytes and steps."""
+    """What a collection costs, in bytes and steps.
+
+    >>> Plan.choose(10**6, 40, 2.0).cost(10**6).report
+    20
+    """
 
     report: int  # bytes that a client sends
     state: int  # bytes that the server keeps
@@ -49,9 +53,9 @@ class Plan:
         fdr: false-discovery rate that the threshold aims at.
 
     >>> plan = Plan.choose(clients=1_000_000, k=40, epsilon=2.0)
-    >>> plan.channels.bits, plan.channels.code.n, plan.channels.channels, plan.groups
+    >>> plan.channels.bits, plan.channels.code.n, plan.channels.count, plan.groups
     (3, 512, 256, 1)
-    >>> round(plan.smallest(1_000_000), 4)  # frequency of an item that is found every other time
+    >>> round(plan.smallest(1_000_000), 4)  # a frequency that clears the threshold every other time
     0.0063
     """
 
@@ -64,14 +68,18 @@ class Plan:
     hashes: tuple[ChannelHash, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        whole_number("hash_seed", self.hash_seed, 0)
-        whole_number("groups", self.groups, 1, 256)
+        checked = {
+            "hash_seed": whole_number("hash_seed", self.hash_seed, 0),
+            "groups": whole_number("groups", self.groups, 1, 256),
+            "list_size": whole_number("list_size", self.list_size, 1),
+            "fdr": check_fdr(self.fdr),
+        }
+        for name, value in checked.items():  # plain numbers, whatever kind was given
+            object.__setattr__(self, name, value)
         if self.decision not in ("soft", "hard"):
             raise ValueError(f"decision = {self.decision!r}: choose one of soft, hard")
-        if not 0 < real_number("fdr", self.fdr) < 1:
-            raise ValueError(f"fdr = {self.fdr!r}: needs a number between 0 and 1")
         streams = SeedSequence([self.hash_seed]).spawn(self.groups)
-        hashes = (ChannelHash(self.k, self.channels.channels, stream) for stream in streams)
+        hashes = (ChannelHash(self.k, self.channels.count, stream) for stream in streams)
         object.__setattr__(self, "hashes", tuple(hashes))
 
     @classmethod
@@ -113,9 +121,11 @@ class Plan:
         k = whole_number("k", k, 1)
         if protocol not in ("Prot", "Cash"):
             raise ValueError(f"protocol = {protocol!r}: choose one of Prot, Cash")
+        if protocol == "Cash" and bits not in (None, 1):
+            raise ValueError(f"bits = {bits!r}: symbols of several bits are Prot's, not Cash's")
         if bits is None:
             bits = 1 if protocol == "Cash" or code is not None else symbol_bits(epsilon)
-        bar = threshold(k, float(options.get("fdr", 0.05)))
+        bar = threshold(k, check_fdr(options.get("fdr", 0.05)))
         if code is None:
             code = symbol_code(k, bits, bar + 0.5)
         elif code.k != k:
@@ -143,7 +153,7 @@ class Plan:
     def fingerprint(self) -> int:
         """32 bits of a hash of everything that clients and server must agree on."""
         channels = self.channels
-        public = [type(channels).__name__, channels.epsilon, channels.channels]
+        public = [type(channels).__name__, channels.epsilon, channels.count]
         public += [repr(channels.code), self.hash_seed, self.groups]
         public += [getattr(channels, name, None) for name in ("bits", "delta")]
         return int(hashlib.sha256(json.dumps(public).encode()).hexdigest()[:8], 16)
@@ -155,11 +165,19 @@ class Plan:
 
         ``rng`` is for simulations. Real reports leave it out, and take the randomness of the
         operating system: whoever could repeat their numbers would see through them.
+
+        >>> seeds, sent = Plan.choose(10_000, 8, 2.0).reports([[1] * 8, [0] * 8], [True, False])
+        >>> seeds.shape, sent.dtype, sent.shape
+        ((2,), dtype('uint8'), (2,))
         """
-        items = as_bits("bits", bits, self.k)
-        held = np.asarray(holds)
-        if items.ndim != 2 or held.shape != items.shape[:1] or held.dtype != np.bool_:
-            raise ValueError(f"holds has shape {held.shape}: needs True or False for each client")
+        items, held = as_bits("bits", bits, self.k), np.asarray(holds)
+        if items.ndim != 2:
+            raise ValueError(f"bits has shape {items.shape}: needs a row of k bits for each client")
+        if held.shape != items.shape[:1] or held.dtype != np.bool_:
+            raise ValueError(
+                f"holds has shape {held.shape} and type {held.dtype}:"
+                f" needs True or False for each of {len(items)} clients"
+            )
         seeds = random_words((len(items),), 64, rng)
         group = groups(seeds, self.groups)
         channel = np.full(len(items), -1)
@@ -169,12 +187,22 @@ class Plan:
         return seeds, self.channels.reports(items, channel, seeds, rng)
 
     def to_bytes(self, seeds: Seeds, sent: NDArray[Any]) -> list[bytes]:
-        """Reports as they travel; `Collector.receive` takes them in."""
+        """Reports as they travel; `Collector.receive` takes them in.
+
+        >>> plan = Plan.choose(10_000, 8, 2.0)
+        >>> [report] = plan.to_bytes(*plan.reports([[1] * 8], [True]))
+        >>> len(report) == plan.report_size
+        True
+        """
         return wire.to_bytes(self.fingerprint, seeds, sent)
 
     @property
     def report_size(self) -> int:
-        """Bytes that a client sends."""
+        """Bytes that a client sends.
+
+        >>> Plan.choose(10_000, 8, 2.0).report_size
+        20
+        """
         return wire.report_size(self.channels.payload)
 
     def cost(self, clients: int) -> Cost:
@@ -184,10 +212,21 @@ class Plan:
         Cost(report=20, state=1048576, collect=256000000, search=150994944)
         """
         channels, n = self.channels, self.channels.code.n
-        sums = channels.channels * channels.cells
-        each = math.prod(channels.payload.shape) if channels.payload.shape else channels.channels
-        search = self.groups * channels.channels * self.list_size * n * (n.bit_length() - 1)
+        sums = channels.count * channels.cells
+        each = math.prod(channels.payload.shape) if channels.payload.shape else channels.count
+        search = self.groups * channels.count * self.list_size * n * (n.bit_length() - 1)
         return Cost(self.report_size, 8 * self.groups * sums, clients * each, search)
+
+
+def check_fdr(fdr: Any) -> float:
+    """A false-discovery rate as a float, if it is between 0 and 1.
+
+    >>> check_fdr(0.05)
+    0.05
+    """
+    if not 0 < real_number("fdr", fdr) < 1:
+        raise ValueError(f"fdr = {fdr!r}: needs a number between 0 and 1")
+    return float(fdr)
 
 
 def threshold(k: int, fdr: float) -> float:

@@ -25,11 +25,13 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldpcash.checks import real_number, whole_number
+
 Bits = NDArray[np.uint8]
-Floats = NDArray[np.float64]
+Reals = NDArray[np.float64]
 
 MAX_LENGTH = 4096
-MAX_ENUMERABLE = 20  # 2**20 codewords: a second of work; each further bit doubles it
+MAX_ENUMERABLE = 20  # a codebook of 2**20 words takes n megabytes; each further bit doubles it
 _BLOCK_BITS = 12  # codewords are enumerated 2**12 at a time
 _FRAMES = 4096  # words encoded together: short enough to stay in the cache
 
@@ -54,14 +56,17 @@ class PolarCode:
     def __init__(
         self, n: int, info: ArrayLike, dynamic: Mapping[int, Iterable[int]] | None = None
     ) -> None:
-        _check_length(n)
-        indices = np.array(info)
+        n = _length(n)
+        try:
+            indices = np.array(info)
+        except ValueError:  # lists of unequal length
+            indices = np.empty(0)
         if indices.ndim != 1 or not 1 <= indices.size <= n or indices.dtype.kind not in "iu":
             raise ValueError(f"info = {info!r}: needs a list of 1 to n = {n} whole numbers")
         indices = np.sort(indices)
         if indices[0] < 0 or indices[-1] >= n or np.any(indices[1:] == indices[:-1]):
             raise ValueError(f"info = {info!r}: needs distinct indices from 0 to n - 1 = {n - 1}")
-        self.n = int(n)
+        self.n = n
         self.k = int(indices.size)
         self.info = indices.astype(np.intp)
         self.frozen = np.ones(n, dtype=bool)
@@ -119,9 +124,8 @@ class PolarCode:
         >>> PolarCode.construct(64, 8)
         PolarCode(64, [31, 47, 55, 59, 60, 61, 62, 63])
         """
-        _check_length(n)
-        if not isinstance(k, (int, np.integer)) or not 1 <= k <= n:
-            raise ValueError(f"k = {k!r}: needs a whole number from 1 to n = {n}")
+        n = _length(n)
+        k = whole_number("k", k, 1, n)
         order = np.argsort(reliability(n, method, design_sigma), kind="stable")
         return cls(n, order[n - k :])
 
@@ -150,8 +154,7 @@ class PolarCode:
         [[0, 0], [1, 1], [1, 0], [0, 1]]
         """
         self._require_enumerable("codebook")
-        items = np.arange(2**self.k)[:, None] >> np.arange(self.k - 1, -1, -1) & 1
-        return self.encode(items.astype(np.uint8))
+        return self.encode(bits_of(np.arange(2**self.k), self.k))
 
     def weight_distribution(self) -> dict[int, int]:
         """How many codewords have each weight, as ``{weight: count}`` in increasing weight.
@@ -213,9 +216,22 @@ def _span(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return words
 
 
-def _check_length(n: int) -> None:
-    if not isinstance(n, (int, np.integer)) or not 1 <= n <= MAX_LENGTH or n & (n - 1):
+def _length(n: int) -> int:
+    number = whole_number("n", n, 1, MAX_LENGTH)
+    if number & (number - 1):
         raise ValueError(f"n = {n!r}: the length must be a power of two from 1 to {MAX_LENGTH}")
+    return number
+
+
+def bits_of(numbers: ArrayLike, k: int) -> Bits:
+    """``(...)`` whole numbers to ``(..., k)`` bits, most significant first.
+
+    >>> bits_of([5, 2], 4)
+    array([[0, 1, 0, 1],
+           [0, 0, 1, 0]], dtype=uint8)
+    """
+    digits = np.asarray(numbers)[..., None] >> np.arange(k - 1, -1, -1) & 1
+    return digits.astype(np.uint8)
 
 
 def as_bits(name: str, values: ArrayLike, width: int) -> Bits:
@@ -229,7 +245,7 @@ def as_bits(name: str, values: ArrayLike, width: int) -> Bits:
         raise ValueError(f"{name} has shape {array.shape}: the last dimension must be {width}")
     wrong = array > 1 if array.dtype == np.uint8 else (array != 0) & (array != 1)
     if np.any(wrong):
-        raise ValueError(f"{name} holds {array[wrong].flat[0]!r}: only 0 and 1 are bits")
+        raise ValueError(f"{name} holds {array[wrong][:1].item()!r}: only 0 and 1 are bits")
     return array.astype(np.uint8, copy=False)
 
 
@@ -242,22 +258,23 @@ def _pack(bits: Bits) -> NDArray[np.uint64]:
 
 
 def polar_transform(u: Bits) -> Bits:
-    """Multiply by G along the first axis, in place: ``(n, ...)`` to the same shape.
+    """Multiply by G along the first axis, in place: ``(n, columns)`` to the same shape.
 
     G is its own inverse, so the same call turns codewords back into u.
 
     >>> polar_transform(np.array([[0], [1]], dtype=np.uint8)).tolist()
     [[1], [1]]
     """
+    n, columns = u.shape  # of more dimensions, reshape might make a copy and change that
     half = 1
-    while half < len(u):
-        pairs = u.reshape(len(u) // (2 * half), 2, half, -1)
+    while half < n:
+        pairs = u.reshape(n // (2 * half), 2, half, columns)
         pairs[:, 0] ^= pairs[:, 1]
         half *= 2
     return u
 
 
-def reliability(n: int, method: str = "pw", design_sigma: float | None = None) -> Floats:
+def reliability(n: int, method: str = "pw", design_sigma: float | None = None) -> Reals:
     """How good each of the n synthetic channels is, by one of the rules of `PolarCode.construct`.
 
     Returns ``(n,)`` numbers, larger for better channels: "pw", the weight; "ga", the log of the
@@ -266,33 +283,32 @@ def reliability(n: int, method: str = "pw", design_sigma: float | None = None) -
     >>> reliability(4, "rm")
     array([0., 1., 1., 2.])
     """
-    _check_length(n)
+    n = _length(n)
     if method not in _RULES:
         raise ValueError(f"method = {method!r}: choose one of {', '.join(_RULES)}")
     if design_sigma is None:
         design_sigma = 1.0
     elif method not in ("ga", "bhattacharyya"):
         raise ValueError(f"design_sigma = {design_sigma!r}: the {method!r} rule has no channel")
-    if not 1e-3 <= design_sigma <= 1e3:
-        raise ValueError(f"design_sigma = {design_sigma!r}: needs a number from 0.001 to 1000")
-    return _RULES[method](int(n).bit_length() - 1, design_sigma)
+    design_sigma = real_number("design_sigma", design_sigma, 0.001, 1000)
+    return _RULES[method](n.bit_length() - 1, design_sigma)
 
 
 # The rules: (m, sigma) to the reliabilities of the 2**m channels.
 
 
-def _polarization_weight(m: int, sigma: float) -> Floats:
+def _polarization_weight(m: int, sigma: float) -> Reals:
     """Sum of 2**(j/4) over the bits j set in the index: a fixed order, free of the channel."""
     bits = np.arange(2**m)[:, None] >> np.arange(m) & 1
     return np.asarray((bits * 2.0 ** (np.arange(m) / 4)).sum(axis=1))
 
 
-def _reed_muller(m: int, sigma: float) -> Floats:
+def _reed_muller(m: int, sigma: float) -> Reals:
     """Row i of G weighs 2 to the number of bits set in i."""
     return np.bitwise_count(np.arange(2**m)).astype(np.float64)
 
 
-def _bhattacharyya(m: int, sigma: float) -> Floats:
+def _bhattacharyya(m: int, sigma: float) -> Reals:
     """Log odds of 1 - Z: ``-`` squares 1 - Z (so Z is an upper bound), ``+`` squares Z."""
     log_z = np.array([-1 / (2 * sigma**2)])
     odds = _log1mexp(log_z) - log_z
@@ -301,7 +317,7 @@ def _bhattacharyya(m: int, sigma: float) -> Floats:
     return odds
 
 
-def _gaussian_approximation(m: int, sigma: float) -> Floats:
+def _gaussian_approximation(m: int, sigma: float) -> Reals:
     """Log of the mean LLR, every LLR taken as Gaussian with a variance of twice its mean.
 
     ``-`` squares t = E[tanh(LLR / 2)], ``+`` doubles the mean.
@@ -326,7 +342,7 @@ def _gaussian_approximation(m: int, sigma: float) -> Floats:
 
 
 @lru_cache(maxsize=1)
-def _tanh_table() -> tuple[Floats, Floats]:
+def _tanh_table() -> tuple[Reals, Reals]:
     """Log mean of a Gaussian LLR, and the log odds of t = E[tanh(LLR / 2)] at each.
 
     Two integrals without cancellation, by the trapezoidal rule, which converges geometrically on
@@ -348,19 +364,19 @@ def _tanh_table() -> tuple[Floats, Floats]:
     return log_mean, odds
 
 
-def _odds_of_square(odds: Floats) -> Floats:
+def _odds_of_square(odds: Reals) -> Reals:
     """Log odds of p**2 from the log odds of p: logarithms keep both ends of (0, 1) apart."""
     bounded = np.minimum(odds, 30)  # beyond it squaring takes log 2 off the odds, to 13 digits
     log_square = -2 * np.logaddexp(0, -bounded)
     return log_square - _log1mexp(log_square) + (odds - bounded)
 
 
-def _log1mexp(x: Floats) -> Floats:
+def _log1mexp(x: Reals) -> Reals:
     """log(1 - exp(x)) for x < 0, with the digits of x kept near 0."""
     return np.asarray(np.log(-np.expm1(x)))
 
 
-_RULES: dict[str, Callable[[int, float], Floats]] = {
+_RULES: dict[str, Callable[[int, float], Reals]] = {
     "pw": _polarization_weight,
     "ga": _gaussian_approximation,
     "bhattacharyya": _bhattacharyya,

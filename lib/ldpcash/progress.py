@@ -21,7 +21,12 @@ _FEWEST_CELLS = 5  # if words have to be cut off for it
 
 
 class Silent:
-    """No bar, and what the bars have in common."""
+    """No bar, and what the bars have in common.
+
+    >>> bar = Silent()
+    >>> bar.update(0.5, "half of it")
+    >>> bar.close()
+    """
 
     def __init__(self) -> None:
         self._next = 0.0
@@ -41,7 +46,14 @@ class Silent:
 
 
 class Terminal(Silent):
-    """One line on stderr, written over again and again."""
+    """One line on stderr, written over again and again.
+
+    >>> import contextlib, io
+    >>> with contextlib.redirect_stderr(io.StringIO()) as screen:
+    ...     Terminal().update(0.5, "half of it")
+    >>> screen.getvalue().endswith("[##########..........] half of it")
+    True
+    """
 
     def _show(self, fraction: float, text: str) -> None:
         width = shutil.get_terminal_size().columns - 1
@@ -58,7 +70,15 @@ class Terminal(Silent):
 
 
 class File(Silent):
-    """A file that whoever runs this kernel can read."""
+    """A file that whoever runs this kernel can read.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     bar = File(f"{folder}/progress")
+    ...     bar.update(0.5, "half of it")
+    ...     Path(folder, "progress").read_text()
+    'half of it'
+    """
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -72,7 +92,11 @@ class File(Silent):
 
 
 class Notebook(Silent):
-    """A progress element below the cell, which goes away in the end."""
+    """A progress element below the cell, which goes away in the end.
+
+    >>> bar = Notebook()
+    >>> bar.close()  # nothing was shown, so nothing has to go away
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -26,14 +26,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ldpcash.checks import real_number, whole_number
+from ldpcash.checks import fraction, positive, real_number, whole_number
 from ldpcash.decode import MLDecoder, SCLDecoder, sum_halves
 from ldpcash.noise import Grid, discrete_gaussian, random_words, safe_grid
 from ldpcash.normals import normals
 from ldpcash.polar import Bits, PolarCode, as_bits
+from ldpcash.polar import Reals as Reals  # other modules take it from here
 from ldpcash.privacy import gaussian_sigma, keep_probability, keep_threshold, response_scale
 
-Reals = NDArray[np.float64]
 Counts = NDArray[Any]  # integers of any kind
 
 _MANY_TOSSES = 2048  # beyond it NumPy's binomial takes less time than tossing coins one by one
@@ -41,7 +41,11 @@ Decoder = SCLDecoder | MLDecoder
 
 
 class Estimate(NamedTuple):
-    """A succinct histogram of one item."""
+    """A succinct histogram of one item.
+
+    >>> Estimate(np.array([1, 0], dtype=np.uint8), np.float64(0.7)).bits.tolist()
+    [1, 0]
+    """
 
     bits: Bits  #: (..., k): the decoded item
     frequency: Reals  #: (...): the estimated fraction of clients that hold it
@@ -60,7 +64,7 @@ class ReportSum:
     """
 
     def __init__(self, n: int) -> None:
-        self.total = np.zeros(n)
+        self.total = np.zeros(whole_number("n", n, 1))
         self.count = 0
 
     def add(self, reports: ArrayLike) -> None:
@@ -78,7 +82,10 @@ class ReportSum:
 
     def __add__(self, other: ReportSum) -> ReportSum:
         if other.total.size != self.total.size:
-            raise ValueError(f"n = {other.total.size}: sums of length {self.total.size} only add")
+            raise ValueError(
+                f"n = {other.total.size}: only sums of the same length, {self.total.size},"
+                " can be added"
+            )
         both = ReportSum(self.total.size)
         both.total = self.total + other.total
         both.count = self.count + other.count
@@ -98,6 +105,8 @@ class Protocol(ABC):
     epsilon: float  # of each client's report
 
     def __init__(self, code: PolarCode, decoder: Decoder) -> None:
+        if not hasattr(decoder, "code"):
+            raise ValueError(f"decoder = {decoder!r}: needs a decoder, such as an SCLDecoder")
         if decoder.code != code:
             raise ValueError(f"decoder = one for {decoder.code!r}: the code here is {code!r}")
         self.code = code
@@ -130,6 +139,19 @@ class Protocol(ABC):
     @abstractmethod
     def estimate(self, y: ArrayLike) -> Estimate:
         """The server's side, steps 8 to 12: means ``(..., n)`` to items and frequencies."""
+
+    def _means(self, y: ArrayLike) -> Reals:
+        """``y`` as an array of floats, if it can be estimated from."""
+        means = np.asarray(y)
+        if means.ndim == 0 or means.shape[-1] != self.code.n:
+            raise ValueError(
+                f"y has shape {means.shape}: the last dimension must be n = {self.code.n}"
+            )
+        if means.dtype.kind not in "fiub":
+            raise ValueError(f"y has type {means.dtype}: needs real numbers")
+        if not np.isfinite(means).all():
+            raise ValueError("y holds NaN or infinity: a mean of reports is finite")
+        return means if means.dtype == np.float32 else means.astype(np.float64, copy=False)
 
     def _clients(
         self, bits: ArrayLike, holds: ArrayLike
@@ -167,8 +189,7 @@ def holders(frequency: float, clients: int) -> int:
     >>> holders(0.7, 1000), holders(1 / 3, 1000)
     (700, 333)
     """
-    if not 0 <= real_number("frequency", frequency) <= 1:
-        raise ValueError(f"frequency = {frequency!r}: needs a number from 0 to 1")
+    frequency = real_number("frequency", frequency, 0, 1)
     return round(frequency * whole_number("clients", clients, 1, 2**53))
 
 
@@ -225,7 +246,8 @@ class Cash(Protocol):
     all weigh less than n / 4. (A code that uses all its positions has an average weight of n / 2.)
 
     Reports lie on a grid, so that floating point reveals nothing: their noise is the *discrete*
-    Gaussian. `mean_reports` draws from the continuous law, which is the same but for the grid.
+    Gaussian. `mean_reports` draws from the continuous law, which is the same but for the grid and
+    about one part in 10^5 of the noise.
 
     Args:
         code: the code that items are sent with.
@@ -248,9 +270,9 @@ class Cash(Protocol):
         decoder: Decoder | None = None,
     ) -> None:
         super().__init__(code, decoder or SCLDecoder(code, 8))
-        self.epsilon = epsilon
-        self.delta = delta
-        self.sigma = gaussian_sigma(epsilon, delta, max(code.sensitivity, 1.0))
+        self.epsilon = positive("epsilon", epsilon)
+        self.delta = fraction("delta", delta)
+        self.sigma = gaussian_sigma(self.epsilon, self.delta, max(code.sensitivity, 1.0))
 
     @cached_property
     def grid(self) -> Grid:
@@ -262,6 +284,10 @@ class Cash(Protocol):
         """Steps 2 to 4: signal or nothing, plus noise in every coordinate.
 
         Both are whole numbers of steps until the end, see `ldpcash.noise`.
+
+        >>> cash = Cash(PolarCode.construct(64, 8), epsilon=2.0)
+        >>> cash.reports([[1, 0, 1, 1, 0, 0, 1, 0]] * 3, [True, True, False]).shape
+        (3, 64)
         """
         signs, held = self._clients(bits, holds)
         signs[~held] = 0
@@ -277,7 +303,8 @@ class Cash(Protocol):
         Noise is as likely as its negative, so it can be added before the signs are put on.
         """
         signs = self._signs(self._items(bits)).T
-        level = holders(frequency, clients) / clients / np.sqrt(self.code.n)
+        held, clients = holders(frequency, clients), int(clients)
+        level = held / clients / np.sqrt(self.code.n)
         y = normals(signs.shape, self.sigma / np.sqrt(clients), rng)
         y += level
         y *= signs
@@ -286,7 +313,7 @@ class Cash(Protocol):
     def estimate(self, y: ArrayLike) -> Estimate:
         """Steps 8 to 12. Bit 1 was sent as a positive number, so the LLR is *minus* 2 y / sigma^2;
         the paper leaves the sign to the reader."""
-        means = np.asarray(y)
+        means = self._means(y)
         bits = self.decoder.decode(means * (-2 / self.sigma**2))
         return Estimate(bits, self._correlation(bits, means))
 
@@ -309,6 +336,15 @@ class Prot(Protocol):
             would send if every entry of its codeword were +1 / sqrt(n).
         decision: "hard" rounds the mean before decoding, 0 to +; "soft" decodes the mean itself.
         frequency_from: "mean" or "rounded", what the frequency is estimated from.
+
+    >>> rng = np.random.default_rng(1)
+    >>> prot = Prot(PolarCode.construct(64, 8), epsilon=2.0)
+    >>> np.count_nonzero(prot.reports([[1, 0, 1, 1, 0, 0, 1, 0]] * 5, [True] * 5, rng), axis=1)
+    array([1, 1, 1, 1, 1])
+    >>> y = prot.mean_reports([[1, 0, 1, 1, 0, 0, 1, 0]], frequency=0.7, clients=1000, rng=rng)
+    >>> bits, frequency = prot.estimate(y)
+    >>> bits[0], round(float(frequency[0]), 2)
+    (array([1, 0, 1, 1, 0, 0, 1, 0], dtype=uint8), 0.65)
     """
 
     def __init__(
@@ -328,13 +364,13 @@ class Prot(Protocol):
         ):
             if value not in allowed:
                 raise ValueError(f"{name} = {value!r}: choose one of {', '.join(allowed)}")
-        self.epsilon = epsilon
+        self.epsilon = positive("epsilon", epsilon)
         self.empty = empty
         self.decision = decision
         self.frequency_from = frequency_from
-        self.keep = keep_probability(epsilon)
-        self._threshold = np.uint64(keep_threshold(epsilon))
-        self.amplitude = response_scale(epsilon) * np.sqrt(code.n)
+        self.keep = keep_probability(self.epsilon)
+        self._threshold = np.uint64(keep_threshold(self.epsilon))
+        self.amplitude = response_scale(self.epsilon) * np.sqrt(code.n)
 
     def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator | None = None) -> Reals:
         """One entry of +-c_eps sqrt(n) a client, zeros elsewhere.
@@ -377,9 +413,9 @@ class Prot(Protocol):
         total = spread_evenly(truthful, levels, rng).astype(whole)
         total *= signs
         if self.empty == "positive":
-            positive = self._truthful(clients - held, trials, rng)
-            random = random - positive
-            total += spread_evenly(positive, levels, rng).astype(whole)
+            plus = self._truthful(clients - held, trials, rng)
+            random = random - plus
+            total += spread_evenly(plus, levels, rng).astype(whole)
         either = spread_evenly(random, levels, rng).astype(whole)
         total += 2 * fair_heads(either, rng) - either  # heads send +, tails -
         return (self.amplitude / clients * total).T
@@ -389,7 +425,7 @@ class Prot(Protocol):
 
     def estimate(self, y: ArrayLike) -> Estimate:
         """Round (or not), decode, correlate."""
-        means = np.asarray(y)
+        means = self._means(y)
         rounds = self.decision == "hard" or self.frequency_from == "rounded"
         rounded = _plus_or_minus(means >= 0) / np.sqrt(self.code.n) if rounds else means
         bits = self.decoder.decode(-(rounded if self.decision == "hard" else means))

@@ -35,7 +35,7 @@ from ldpcash.protocols import Cash, Prot, Protocol, holders
 PROTOCOLS: dict[str, type[Protocol]] = {"Cash": Cash, "Prot": Prot}
 DECODERS: dict[str, type[SCLDecoder] | type[MLDecoder]] = {"SCL": SCLDecoder, "ML": MLDecoder}
 
-_FIRST_CHUNK = 1024  # trials; each further chunk has twice as many, up to a tenth of a second's
+_FIRST_CHUNK = 1024  # trials; each further chunk has twice as many, up to some tenths of a second's
 _CHUNK_VALUES = 2**25  # trials times n times list size of the largest chunks
 _BLOCK = 4096  # trials that are drawn and decoded together, fewer for long codes
 _BLOCK_VALUES = 2**20  # trials times n of a block
@@ -64,8 +64,8 @@ class Point:
             (for methods that have one) if not given.
         info, dynamic: the k indices of the information bits and the dynamic frozen bits, instead
             of a method; see `PolarCode`.
-        decoder: "SCL" or "ML".
-        list_size, exact: of the SCL decoder.
+        decoder: "SCL" or "ML"; the protocol's own if neither it nor an option of "SCL" is given.
+        list_size, exact: options of "SCL".
         delta: of `Cash`.
         empty, decision, frequency_from: of `Prot`.
 
@@ -123,7 +123,7 @@ class Point:
             raise ValueError(f"exact = {self.exact!r}: needs True or False")
         if self.info is not None:
             try:
-                plain["info"] = tuple(whole_number("info", i, 0) for i in self.info)
+                plain["info"] = tuple(sorted(whole_number("info", i, 0) for i in self.info))
             except TypeError:
                 raise ValueError(f"info = {self.info!r}: needs k whole numbers") from None
             if self.dynamic is not None:
@@ -142,7 +142,11 @@ class Point:
         return plain
 
     def build(self) -> Protocol:
-        """The protocol that this point is about."""
+        """The protocol that this point is about.
+
+        >>> Point(protocol="Prot", epsilon=2, frequency=0.6, clients=1000).build().keep > 0.88
+        True
+        """
         protocol = _choose("protocol", self.protocol, PROTOCOLS)
         code = self._code()
         decoder = None
@@ -208,7 +212,11 @@ def _choose(name: str, value: object, allowed: dict[str, Any]) -> Any:
 
 
 class Tally(NamedTuple):
-    """Sums over trials; tallies of several chunks add up."""
+    """Sums over trials; tallies of several chunks add up.
+
+    >>> Tally(trials=10, errors=1).plus(Tally(trials=20, errors=3)).errors
+    4
+    """
 
     trials: int = 0
     errors: int = 0  # items decoded wrongly
@@ -224,7 +232,13 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """What a sweep found at one point."""
+    """What a sweep found at one point.
+
+    >>> point = Point(protocol="Cash", epsilon=2.0, frequency=0.6, clients=1000)
+    >>> row = Row.of(point, Tally(trials=100, errors=5))
+    >>> row.rate, round(row.low, 3), round(row.high, 3)
+    (0.05, 0.016, 0.113)
+    """
 
     point: Point
     trials: int
@@ -274,8 +288,8 @@ def binomial_interval(errors: int, trials: int, confidence: float = 0.95) -> tup
     >>> round(low, 6), round(high, 6)
     (0.000619, 0.008742)
     """
-    if not 0 <= errors <= trials or trials < 1:
-        raise ValueError(f"errors = {errors!r}: needs a number from 0 to trials = {trials!r}")
+    trials = whole_number("trials", trials, 1)
+    errors = whole_number("errors", errors, 0, trials)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence = {confidence!r}: needs a number between 0 and 1")
     tail = (1 - confidence) / 2
@@ -288,6 +302,11 @@ def columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
     """Rows as columns by name, parameters first: the data of a figure.
 
     Parameters that no row has are left out.
+
+    >>> point = Point(protocol="Prot", epsilon=2.0, frequency=0.6, clients=1000)
+    >>> table = columns([Row.of(point, Tally(100, 5)), Row.of(point, Tally(200, 8))])
+    >>> table["protocol"], table["errors"], "delta" in table
+    (['Prot', 'Prot'], [5, 8], False)
     """
     rows = list(rows)
     names = [field.name for field in fields(Point)]
@@ -304,6 +323,8 @@ def columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
 def trial_cost(point: Point) -> int:
     """A rough measure of the time that a trial takes: n times the list size.
 
+    It decides how large chunks are, so results depend on it.
+
     >>> trial_cost(Point(protocol="Cash", epsilon=1, frequency=0.5, clients=100))
     512
     """
@@ -312,6 +333,9 @@ def trial_cost(point: Point) -> int:
 
 def full_cost(point: Point) -> int:
     """A closer measure, in the same unit, with what is slower than min-sum lists.
+
+    It decides when workers are worth starting and what a progress bar says, so no result depends on
+    it.
 
     >>> full_cost(Point(protocol="Cash", epsilon=1, frequency=0.5, clients=100, decoder="ML"))
     2048
@@ -345,6 +369,10 @@ def run_chunk(point: Point, seed: int, chunk: int, trials: int, version: str) ->
         seed, chunk: with the point, the key of the random stream.
         trials: how many.
         version: the `code_version` of the sweep, which has to be the one here.
+
+    >>> point = Point(protocol="Cash", epsilon=2.0, frequency=0.6, clients=1000)
+    >>> run_chunk(point, seed=1, chunk=0, trials=1024, version=code_version()).errors
+    23
     """
     if version != code_version():
         raise RuntimeError(

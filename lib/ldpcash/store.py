@@ -19,17 +19,35 @@ Record = Mapping[str, Any]
 
 
 class DamagedError(ValueError):
-    """A stored file that is not what was stored."""
+    """A stored file that is not what was stored.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder, "half.json"), b'{"about": 1, "res')
+    ...     Store(folder).load("half", {})
+    Traceback (most recent call last):
+    ldpcash.store.DamagedError: half is damaged
+    """
+
+
+def home_folder() -> Path:
+    """The repository that this is part of; the current folder if it was installed without one.
+
+    >>> home_folder().is_dir()
+    True
+    """
+    repository = Path(__file__).resolve().parents[2]
+    return repository if (repository / "pyproject.toml").exists() else Path.cwd()
 
 
 def result_folder() -> Path:
-    """Where results are kept: ``$LDPCASH_RESULTS`` if set, else the repository's ``build/results``.
+    """Where results are kept: ``$LDPCASH_RESULTS`` if set, else ``build/results`` in `home_folder`.
 
     >>> result_folder().name != ""
     True
     """
     chosen = os.environ.get("LDPCASH_RESULTS")
-    return Path(chosen) if chosen else Path(__file__).resolve().parents[2] / "build" / "results"
+    return Path(chosen) if chosen else home_folder() / "build" / "results"
 
 
 class Store:
@@ -81,7 +99,16 @@ class Store:
         return dict(stored["result"])
 
     def names(self, group: str) -> Iterator[str]:
-        """Names of all records "group/..." that are there, whole or not."""
+        """Names of all records "group/..." that are there, whole or not.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = Store(folder)
+        ...     for chunk in range(3):
+        ...         store.save(f"a/{chunk}", {}, {})
+        ...     sorted(store.names("a"))
+        ['a/0', 'a/1', 'a/2']
+        """
         for path in (self.folder / group).glob("[!.]*.json"):
             yield f"{group}/{path.stem}"
 

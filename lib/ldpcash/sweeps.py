@@ -12,6 +12,7 @@ computes only the new ones.
 from __future__ import annotations
 
 import math
+import re
 import time
 import warnings
 from collections.abc import Iterable
@@ -22,7 +23,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from ldpcash.checks import real_number, whole_number
+from ldpcash.checks import positive, whole_number
 from ldpcash.progress import Silent, progress_bar
 from ldpcash.simulate import (
     Point,
@@ -32,7 +33,6 @@ from ldpcash.simulate import (
     code_version,
     full_cost,
     run_chunk,
-    trial_cost,
 )
 from ldpcash.store import DamagedError, Store, result_folder
 from ldpcash.workers import Here, Processes, cores
@@ -78,9 +78,13 @@ def sweep(
     min_errors = whole_number("min_errors", min_errors, 1)
     max_trials = whole_number("max_trials", max_trials, 1)
     at_once = None if workers is None else whole_number("workers", workers, 1)
-    patience = real_number("patience", patience)
+    patience = positive("patience", patience)
+    if progress not in (None, True, False):
+        raise ValueError(f"progress = {progress!r}: needs True, False or None")
     if not (executor is None or hasattr(executor, "submit")):
         raise ValueError(f"executor = {executor!r}: needs a concurrent.futures.Executor")
+    if not isinstance(points, Iterable):
+        raise ValueError(f"points = {points!r}: needs a list of points")
     points = list(points)
     for point in points:
         if not isinstance(point, Point):
@@ -104,7 +108,18 @@ def sweep(
 
 
 class SweepError(RuntimeError):
-    """A sweep that could not go on. What was finished is stored, and the next run uses it."""
+    """A sweep that could not go on. What was finished is stored, and the next run uses it.
+
+    >>> class Lost(Executor):
+    ...     def submit(self, task, /, *args):
+    ...         raise OSError("the network is down")
+    >>> point = Point(protocol="Cash", epsilon=2.0, frequency=0.6, clients=1000)
+    >>> try:
+    ...     sweep([point], seed=1, max_trials=3333, executor=Lost())
+    ... except SweepError as error:
+    ...     print(str(error).partition(".")[0])
+    the network is down (OSError)
+    """
 
 
 class _Job:
@@ -149,7 +164,7 @@ class _Job:
         trials, errors = self.tally.trials, self.tally.errors
         expected = min(self.max_trials, trials * self.min_errors / errors if errors else math.inf)
         left = 0.0 if self.finished else max(expected - trials, self.size(self.counted))
-        return trials * trial_cost(self.point), left * trial_cost(self.point)
+        return trials * full_cost(self.point), left * full_cost(self.point)
 
 
 class _Chunks:
@@ -177,8 +192,9 @@ class _Chunks:
     def _stored(self, job: _Job) -> list[int]:
         """Which chunks have a file, for this seed and of the right size."""
         ours = f"{job.point.key}/{self.seed}-"
-        names = [name for name in self.store.names(job.point.key) if name.startswith(ours)]
-        numbers = [map(int, name.removeprefix(ours).split("-")) for name in names]
+        names = (name.removeprefix(ours) for name in self.store.names(job.point.key))
+        found = (re.fullmatch(r"(\d+)-(\d+)", name) for name in names)  # copies have other names
+        numbers = [(int(match[1]), int(match[2])) for match in found if match]
         return sorted(chunk for chunk, size in numbers if size == job.size(chunk))
 
     def warn(self) -> None:

@@ -22,7 +22,7 @@ from ldpcash.channels import Channels
 from ldpcash.checks import positive, whole_number
 from ldpcash.hashing import Seeds, lane_at, lanes
 from ldpcash.noise import random_words
-from ldpcash.polar import Bits, PolarCode, reliability
+from ldpcash.polar import MAX_LENGTH, Bits, PolarCode, reliability
 from ldpcash.protocols import Counts, Reals, spread_evenly
 
 MAX_SYMBOL_BITS = 6
@@ -42,9 +42,10 @@ def symbol_bits(epsilon: float) -> int:
 def _truth(epsilon: float, g: int) -> float:
     """lambda: randomized response on g symbols tells the truth so often, a random symbol else.
 
-    The likeliest symbol is then e^eps as likely as any other. Rounded down, by far more than what
-    exp and expm1 are off, to be safe.
+    The likeliest symbol is then e^eps times as likely as any other. Rounded down, by far more than
+    what exp and expm1 are off, to be safe.
     """
+    epsilon = min(epsilon, 700.0)  # beyond it exp overflows, and lambda is the same float
     return math.expm1(epsilon) / (math.exp(epsilon) + g - 1) * (1 - 2.0**-48)
 
 
@@ -64,15 +65,20 @@ def symbol_code(k: int, bits: int, strength: float, n: int | None = None) -> Pol
         k: bits of an item.
         bits: b, of a symbol.
         strength: f sqrt(N) / noise at which the code should work.
-        n: length; the shortest with at most one information bit in four indices, unless given.
+        n: length. Unless given, the shortest with at most one information bit in four of the
+            indices that symbols allow; but no less than blocks need, and 4096 at most.
 
     >>> symbol_code(40, 3, 8.0).n
     512
     """
-    whole_number("bits", bits, 1, MAX_SYMBOL_BITS)
+    k = whole_number("k", k, 1)
+    bits = whole_number("bits", bits, 1, MAX_SYMBOL_BITS)
+    strength = positive("strength", strength)
     width, place = _block(bits)
     if n is None:
         n = width * 2 ** math.ceil(math.log2(4 * k / bits))
+        n = min(max(n, width << place), MAX_LENGTH)
+    n = whole_number("n", n, 1, MAX_LENGTH)
     index = np.arange(n)
     ones = np.bitwise_count(index >> place & (width - 1))
     allowed = np.flatnonzero(ones == bits - 1)
@@ -106,6 +112,24 @@ class ProtChannels(Channels):
         epsilon: the privacy of each client's report.
         channels: K, a power of two.
         bits: b, of a symbol.
+
+    >>> rng = np.random.default_rng(1)
+    >>> prot = ProtChannels(symbol_code(8, 2, 8.0), epsilon=2.0, channels=4, bits=2)
+    >>> item = np.zeros((1, 8), dtype=np.uint8)
+    >>> prot.codeword_symbols(item)[0, :4]
+    array([0, 0, 0, 0], dtype=uint8)
+    >>> seeds = np.arange(3, dtype=np.uint64)
+    >>> sums = prot.empty()
+    >>> prot.add(sums, seeds, prot.reports(np.repeat(item, 3, axis=0), [0, 0, -1], seeds, rng))
+    >>> sums.sum(axis=1)  # every report counts in every channel
+    array([3, 3, 3, 3])
+    >>> y = prot.means(prot.draw(item, [2], [7000], 10_000, rng), 10_000)
+    >>> y[:, prot.live].mean(axis=1).round(1)  # 0 is sent as -1: three channels are empty
+    array([ 0. , -0. , -0.7,  0. ])
+    >>> np.sqrt(prot.variance(np.array([0.7]), 10_000)).round(3)
+    array([0.01])
+    >>> prot.p_value(np.array([0.0, 0.7]), np.zeros(2), 10_000).round(2)
+    array([0.5, 0. ])
     """
 
     payload = np.dtype("u1")
@@ -159,11 +183,11 @@ class ProtChannels(Channels):
 
     def add(self, sums: NDArray[Any], seeds: Seeds, sent: NDArray[Any]) -> None:
         """Unmask every symbol in every channel, and count."""
-        start = np.arange(self.channels) * self.cells
-        at_once = max(1, _BATCH_VALUES // self.channels)
+        start = np.arange(self.count) * self.cells
+        at_once = max(1, _BATCH_VALUES // self.count)
         for first in range(0, len(seeds), at_once):
             part = slice(first, first + at_once)
-            cell = lanes(seeds[part], self.channels) & np.uint16(self.cells - 1)
+            cell = lanes(seeds[part], self.count) & np.uint16(self.cells - 1)
             where = (cell ^ sent[part, None]) + start
             sums += np.bincount(where.ravel(), minlength=sums.size).reshape(sums.shape)
 
@@ -173,7 +197,7 @@ class ProtChannels(Channels):
         """Clients that tell the truth spread over the blocks, all others over all cells."""
         truthful = rng.binomial(np.asarray(counts), self.truth)
         own = np.asarray(channel)
-        others = clients - np.bincount(own, truthful, self.channels).astype(np.int64)
+        others = clients - np.bincount(own, truthful, self.count).astype(np.int64)
         sums = spread_evenly(others, self.cells.bit_length() - 1, rng).T.astype(np.int64)
         block = np.arange(self.blocks) * self.symbols
         at_once = max(1, _BATCH_VALUES // self.blocks)
@@ -190,17 +214,17 @@ class ProtChannels(Channels):
         spectrum: Reals = sums.astype(np.float64)
         half = 1
         while half < self.symbols:
-            pairs = spectrum.reshape(self.channels, -1, 2, half)
+            pairs = spectrum.reshape(self.count, -1, 2, half)
             spectrum = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]])
             spectrum = np.moveaxis(spectrum, 0, 2)
             half *= 2
-        spectrum = spectrum.reshape(self.channels, high, low, self.symbols)
+        spectrum = spectrum.reshape(self.count, high, low, self.symbols)
         # Coordinate c is the sum number ~c of the bits; a sum of 1 makes the spectrum negative.
         y = spectrum[..., :0:-1] * (-self.blocks / (self.truth * clients))
         y = np.moveaxis(y, -1, 2)
         if width > 1:
-            y = np.concatenate([y, np.zeros((self.channels, high, 1, low))], axis=2)
-        return np.ascontiguousarray(y).reshape(self.channels, self.code.n)
+            y = np.concatenate([y, np.zeros((self.count, high, 1, low))], axis=2)
+        return np.ascontiguousarray(y).reshape(self.count, self.code.n)
 
     def variance(self, frequency: Reals, clients: int) -> Reals:
         """Of clients that do not hold the item and of clients that do, each a coin of its own."""

@@ -14,9 +14,11 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from ldpcash.checks import fraction, positive, real_number, whole_number
 from ldpcash.privacy import gaussian_sigma, response_scale
 
 _FAR = 12.0  # standard deviations; what lies beyond is below 1e-30
+_MOST_BITS = 1000  # 2**k is a float, with room for a factor
 
 
 def signal_to_noise(frequency: float, clients: int, sigma: float) -> float:
@@ -25,7 +27,8 @@ def signal_to_noise(frequency: float, clients: int, sigma: float) -> float:
     >>> signal_to_noise(0.5, 100, 2.0)
     2.5
     """
-    return frequency * math.sqrt(clients) / sigma
+    frequency, sigma = real_number("frequency", frequency, 0, 1), positive("sigma", sigma)
+    return frequency * math.sqrt(whole_number("clients", clients, 1)) / sigma
 
 
 # Lemma 4: the error of a correctly decoded item's frequency is |<x, mean noise>|, half-normal.
@@ -37,16 +40,17 @@ def error_mean(sigma: float, clients: int) -> float:
     >>> round(error_mean(6.37, 1000), 4)
     0.1607
     """
-    return sigma * math.sqrt(2 / (math.pi * clients))
+    return positive("sigma", sigma) * math.sqrt(2 / (math.pi * whole_number("clients", clients, 1)))
 
 
 def error_probability(sigma: float, clients: int, size: float) -> float:
-    """Probability that the error exceeds ``size``.
+    """Probability that the error exceeds ``size``, 0 or more.
 
     >>> round(error_probability(6.37, 1000, 0.2), 4)
     0.3208
     """
-    return float(2 * ndtr(-size * math.sqrt(clients) / sigma))
+    sigma, size = positive("sigma", sigma), real_number("size", size, 0)
+    return float(2 * ndtr(-size * math.sqrt(whole_number("clients", clients, 1)) / sigma))
 
 
 def error_bound(sigma: float, clients: int, beta: float) -> float:
@@ -55,18 +59,8 @@ def error_bound(sigma: float, clients: int, beta: float) -> float:
     >>> round(error_bound(6.37, 1000, 0.05), 4)
     0.3948
     """
-    if not 0 < beta < 1:
-        raise ValueError(f"beta = {beta!r}: needs a number between 0 and 1")
-    return float(sigma / math.sqrt(clients) * -ndtri(beta / 2))
-
-
-def cash_frequency_variance(sigma: float, clients: int) -> float:
-    """Variance of Cash's frequency estimate, given the right item: sigma^2 / N.
-
-    >>> cash_frequency_variance(2.0, 100)
-    0.04
-    """
-    return sigma**2 / clients
+    sigma, beta = positive("sigma", sigma), fraction("beta", beta)
+    return float(sigma / math.sqrt(whole_number("clients", clients, 1)) * -ndtri(beta / 2))
 
 
 def prot_frequency_variance(epsilon: float, frequency: float, clients: int) -> float:
@@ -77,7 +71,8 @@ def prot_frequency_variance(epsilon: float, frequency: float, clients: int) -> f
     >>> round(prot_frequency_variance(1.0, 0.5, 1000), 6)
     0.004183
     """
-    return (response_scale(epsilon) ** 2 - frequency) / clients
+    frequency = real_number("frequency", frequency, 0, 1)
+    return (response_scale(epsilon) ** 2 - frequency) / whole_number("clients", clients, 1)
 
 
 # Block errors of maximum-likelihood decoding
@@ -94,6 +89,7 @@ def union_bound(weights: Mapping[int, int], n: int, snr: float) -> float:
     >>> round(union_bound({0: 1, 16: 4, 32: 246, 48: 4, 64: 1}, 64, 8.0), 6)
     0.000129
     """
+    n, snr = whole_number("n", n, 1), real_number("snr", snr, 0)
     bound = sum(count * ndtr(-snr * math.sqrt(w / n)) for w, count in weights.items() if w > 0)
     return float(min(1.0, bound))
 
@@ -105,7 +101,8 @@ def biorthogonal_error(k: int, snr: float) -> float:
     0.1369
     """
     # The right axis has to have the largest correlation in absolute value, and the right sign.
-    others = 2 ** (k - 1) - 1
+    others = 2 ** (whole_number("k", k, 1, _MOST_BITS) - 1) - 1
+    snr = real_number("snr", snr, 0)
     return _error(lambda x: -math.expm1(others * math.log1p(-2 * ndtr(-x))), snr, 0.0)
 
 
@@ -117,9 +114,9 @@ def simplex_error(k: int, snr: float) -> float:
     >>> round(simplex_error(8, 4.0), 4)
     0.1355
     """
-    M = 2**k
-    snr *= math.sqrt(M / (M - 1))
-    return _error(lambda x: -math.expm1((M - 1) * log_ndtr(x)), snr, snr - _FAR)
+    M = 2 ** whole_number("k", k, 1, _MOST_BITS)
+    snr = real_number("snr", snr, 0) * math.sqrt(M / (M - 1))
+    return _error(lambda x: -math.expm1((M - 1) * log_ndtr(x)), snr, -_FAR)
 
 
 def simplex_limit(k: int, strength: float) -> float:
@@ -139,7 +136,8 @@ def simplex_limit(k: int, strength: float) -> float:
     >>> round(simplex_limit(8, 8.0), 5)
     0.00471
     """
-    M = 2**k
+    M = 2 ** whole_number("k", k, 1, _MOST_BITS)
+    strength = real_number("strength", strength, 0)
     return simplex_error(k, strength / math.sqrt(2 * M / (M - 1)))
 
 
@@ -153,14 +151,15 @@ def normal_approximation(n: int, k: int, snr: float) -> float:
     >>> round(normal_approximation(1024, 32, 8.0), 4)
     0.0535
     """
-    power = snr**2 / n
+    n, k = whole_number("n", n, 1), whole_number("k", k, 0)
+    power = positive("snr", snr) ** 2 / n
     capacity = math.log2(1 + power) / 2
     dispersion = power * (power + 2) / (2 * (power + 1) ** 2) * math.log2(math.e) ** 2
     return float(ndtr(-(n * capacity - k + math.log2(n) / 2) / math.sqrt(n * dispersion)))
 
 
 def strength_at(error: Callable[[float], float], level: float) -> float:
-    """Where a falling error rate reaches a level, at 1e-3 or more.
+    """Where a falling error rate reaches a level; strengths below 1e-3 are not looked at.
 
     >>> round(strength_at(lambda strength: simplex_limit(8, strength), 1e-3), 3)
     8.787
@@ -178,21 +177,24 @@ def strength_at(error: Callable[[float], float], level: float) -> float:
 def _error(another_above: Callable[[float], float], snr: float, start: float) -> float:
     """The mean of P(another is above x) over the right signal's correlation x, which is N(snr, 1).
 
-    Below ``start`` an error is certain. Nothing is subtracted from 1, so rare errors keep digits.
+    Below ``start`` an error counts as certain. Nothing is subtracted from 1, so rare errors keep
+    their digits.
     """
 
     def integrand(x: float) -> float:
         return another_above(x) * math.exp(-((x - snr) ** 2) / 2) / math.sqrt(2 * math.pi)
 
-    inside = quad(integrand, start, snr + _FAR, points=[snr / 2, snr], epsrel=1e-10, epsabs=1e-200)
-    return float(inside[0] + ndtr(start - snr))
+    steps = {"points": [snr / 2, snr], "epsrel": 1e-10, "epsabs": 1e-200, "limit": 200}
+    inside = quad(integrand, start, snr + _FAR, **steps)[0]
+    return float(min(1.0, inside + ndtr(start - snr)))
 
 
 def noise_crossing(delta: float, sensitivity: float = 2.0) -> float:
     """The epsilon above which Cash adds less noise than Prot.
 
     The mean's variance in a coordinate is sigma^2 / N for Cash and nearly c_eps^2 / N for Prot.
-    (There is a second crossing at an epsilon so small that delta alone hides a client.)
+    It is looked for from epsilon = 1 to 700. (There is a second crossing at an epsilon so small
+    that delta alone hides a client.)
 
     >>> round(noise_crossing(1e-4), 3)
     8.874
@@ -201,4 +203,9 @@ def noise_crossing(delta: float, sensitivity: float = 2.0) -> float:
     def excess(epsilon: float) -> float:
         return gaussian_sigma(epsilon, delta, sensitivity) - response_scale(epsilon)
 
+    if not excess(1.0) >= 0 >= excess(700.0):
+        raise ValueError(
+            f"delta, sensitivity = {delta!r}, {sensitivity!r}: no crossing from epsilon = 1 to 700,"
+            " where it is looked for"
+        )
     return float(brentq(excess, 1.0, 700.0, xtol=1e-12))

@@ -3,8 +3,9 @@
     magic "lh", version | fingerprint | seed    | payload             | checksum
     3 bytes             | 4 bytes     | 8 bytes | Prot 1, Cash 4 K n  | 4 bytes
 
-The fingerprint is a hash of all public parameters, the hashes' seed among them: a client that was
-told others than the server is found out. The checksum (CRC-32) finds damage, not malice. All
+The fingerprint is a hash of what client and server must agree on (protocol, code, privacy,
+channels, groups, the hashes' seed), but not of how strings become bits: a client that was told
+other parameters than the server is found out. The checksum (CRC-32) finds damage, not malice. All
 numbers are little-endian.
 """
 
@@ -24,7 +25,12 @@ _MAGIC, _VERSION = b"lh", 1
 
 
 class ReportError(ValueError):
-    """A report that cannot be used; ``reason`` is a short name to count it under."""
+    """A report that cannot be used; ``reason`` is a short name to count it under.
+
+    >>> error = ReportError("damaged", "report does not fit its checksum")
+    >>> error.reason, str(error)
+    ('damaged', 'report does not fit its checksum')
+    """
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -62,6 +68,12 @@ def check(report: bytes, fingerprint: int, payload: np.dtype[Any], largest: int)
         fingerprint: of the public parameters here.
         payload: what it should carry.
         largest: the largest whole number that the payload may be, if it is one.
+
+    >>> [report] = to_bytes(7, np.array([3], dtype=np.uint64), np.array([5], dtype=np.uint8))
+    >>> check(report, 7, np.dtype("u1"), largest=7)
+    >>> check(report[:-1], 7, np.dtype("u1"), largest=7)
+    Traceback (most recent call last):
+    ldpcash.wire.ReportError: report has 19 bytes: needs 20
     """
     size = report_size(payload)
     if not isinstance(report, bytes) or report[:2] != _MAGIC:
@@ -71,7 +83,7 @@ def check(report: bytes, fingerprint: int, payload: np.dtype[Any], largest: int)
     if len(report) >= _HEAD.size and _HEAD.unpack_from(report)[2] != fingerprint:
         raise ReportError(
             "parameters",
-            "report was made with other public parameters (code, epsilon, channels or hash seed)",
+            "report was made with other public parameters than the server's",
         )
     if len(report) != size:
         raise ReportError("size", f"report has {len(report)} bytes: needs {size}")
@@ -89,7 +101,13 @@ def check(report: bytes, fingerprint: int, payload: np.dtype[Any], largest: int)
 def from_bytes(
     reports: Iterable[bytes], fingerprint: int, payload: np.dtype[Any], largest: int
 ) -> tuple[NDArray[np.uint64], NDArray[Any], list[ReportError]]:
-    """Seeds and payloads of the reports that pass `check`, and the errors of those that do not."""
+    """Seeds and payloads of the reports that pass `check`, and the errors of those that do not.
+
+    >>> [report] = to_bytes(7, np.array([3], dtype=np.uint64), np.array([5], dtype=np.uint8))
+    >>> seeds, sent, errors = from_bytes([report, report[:9]], 7, np.dtype("u1"), largest=7)
+    >>> seeds.tolist(), sent.tolist(), [error.reason for error in errors]
+    ([3], [5], ['size'])
+    """
     good: list[bytes] = []
     errors: list[ReportError] = []
     for report in reports:

@@ -29,6 +29,10 @@ class Processes(ProcessPoolExecutor):
 
     Args:
         workers: how many.
+
+    >>> with Processes(2) as pool:
+    ...     list(pool.map(abs, [-1, -2]))
+    [1, 2]
     """
 
     def __init__(self, workers: int) -> None:
@@ -44,13 +48,23 @@ class Processes(ProcessPoolExecutor):
             return super().submit(task, *args, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """End the workers now; what they were working on is lost."""
+        """End the workers now; what they were working on is lost.
+
+        >>> pool = Processes(1)
+        >>> pool.submit(abs, -1).result()
+        1
+        >>> pool.shutdown()
+        """
         self._lifeline.close()
         super().shutdown(wait, cancel_futures=cancel_futures)
 
 
 class Here(Executor):
-    """An executor that does each task at once, in this process."""
+    """An executor that does each task at once, in this process.
+
+    >>> Here().submit(max, 1, 2).result()
+    2
+    """
 
     def submit(self, task: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()

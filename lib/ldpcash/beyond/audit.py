@@ -25,9 +25,8 @@ from scipy.special import betaincinv
 
 from ldpcash.checks import whole_number
 from ldpcash.polar import Bits, PolarCode
-from ldpcash.protocols import Protocol
+from ldpcash.protocols import Protocol, Reals
 
-Reals = NDArray[np.float64]
 Randomizer = Callable[[Any, int, Generator], Reals]  # an input, how many reports -> (reports, n)
 Score = Callable[[Reals], Reals]  # reports -> a number for each
 
@@ -37,7 +36,11 @@ _THRESHOLDS = 300  # tried for each score
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found."""
+    """What an audit found.
+
+    >>> Audit(epsilon=1.3, claimed=1.0, favours="a", hits=(400, 100), judged=1000).refuted
+    True
+    """
 
     epsilon: float  # the privacy loss is at least this, with the stated confidence
     claimed: float
@@ -226,6 +229,10 @@ def ruled_out(reports: ArrayLike) -> NDArray[np.bool_]:
     and -1/sqrt(n) they are different floats. So if no float64 at all, whatever noise it comes from,
     leads from a bit's signal to the report, then the bit is ruled out with certainty.
 
+    This says nothing of reports on a grid whose step is no binary fraction, as that of `Cash` for n
+    that is no power of 4: they are rounded after all noise is in, which gives nothing away, and
+    often no sum of floats is the same.
+
     Args:
         reports: ``(..., n)``.
 
@@ -243,7 +250,17 @@ def ruled_out(reports: ArrayLike) -> NDArray[np.bool_]:
 
 
 def rounding_score(code: PolarCode, item_a: Bits, item_b: Bits) -> Score:
-    """How many bits of b a report rules out, less those of a: 0 for all if noise is safe."""
+    """How many bits of b a report rules out, less those of a.
+
+    It is 0 for all reports on a grid of binary fractions, as that of `Cash` is for n a power of 4.
+
+    >>> from ldpcash import Cash
+    >>> code = PolarCode.construct(64, 8)
+    >>> items = farthest_items(code)
+    >>> reports = clients(Cash(code, 1.0))(items[0], 100, np.random.default_rng(1))
+    >>> np.unique(rounding_score(code, *items)(reports))
+    array([0.])
+    """
     a, b = (code.encode(item).astype(int) for item in (item_a, item_b))
     place = np.arange(code.n)
 

@@ -1,7 +1,7 @@
-"""Histograms of real names: this project's and a peer's, on the same populations.
+"""Histograms of real names: this project's and a peer's, on populations drawn alike.
 
     census -> N clients, each with a name -> a method's histogram -> Trial: what it found and missed
-    trials of a method at one N and epsilon, added up -> Score
+    trials of a method at one N and epsilon, added up -> MethodScore
 
 Names are packed into 40 bits, eight letters of five bits, and longer ones are cut. One man in ten
 has a name that the census does not list; here he holds nothing. Every trial draws a population of
@@ -24,6 +24,7 @@ from numpy.random import SeedSequence
 
 from ldpcash.beyond.codes import code_for_privacy
 from ldpcash.beyond.pem import Pem
+from ldpcash.checks import whole_number
 from ldpcash.histogram import draw_collector
 from ldpcash.packing import LATIN, Packing
 from ldpcash.plan import Plan
@@ -46,7 +47,7 @@ METHODS: dict[str, dict[str, Any]] = {
     PEM: {"start": 16, "step": 12, "keep": 40},
 }
 
-# What else could help `symbols, soft`, and what it would lack without.
+# `symbols, soft` with one option changed at a time.
 VARIANTS: dict[str, dict[str, Any]] = {
     "list of 8": {"list_size": 8},
     "list of 512": {"list_size": 512},
@@ -56,7 +57,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 class Names(NamedTuple):
-    """A population: different items, and the fraction of clients that hold each."""
+    """A population: different items, and the fraction of clients that hold each.
+
+    >>> Names(PACKING.pack(["ANNA"]), np.array([0.6])).bits.shape
+    (1, 40)
+    """
 
     bits: Bits  # (M, 40)
     share: Reals  # (M,): the rest up to 1 holds nothing
@@ -81,7 +86,11 @@ def census_names() -> Names:
 
 
 class Trial(NamedTuple):
-    """One histogram, held against the truth."""
+    """One histogram, held against the truth.
+
+    >>> Trial(top10=9, top20=15, found=16, false=1, covered=14, off=0.003).found
+    16
+    """
 
     top10: int  # how many of the ten most frequent items it has
     top20: int
@@ -92,8 +101,16 @@ class Trial(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Score:
-    """Trials of one method, added up."""
+class MethodScore:
+    """Trials of one method, added up.
+
+    >>> trial = Trial(top10=9, top20=15, found=16, false=1, covered=12, off=0.003)
+    >>> score = MethodScore("symbols, soft", 1_000_000, 2.0, trials=1, total=trial)
+    >>> [round(x, 2) for x in score.recall(10)]
+    [0.9, 0.55, 1.0]
+    >>> score.false_rate, score.coverage, score.frequency_error
+    (0.0625, 0.8, 0.0002)
+    """
 
     method: str
     clients: int
@@ -106,6 +123,8 @@ class Score:
 
         Names are found with different probabilities, which makes the interval a little wide.
         """
+        if top not in (10, 20):
+            raise ValueError(f"top = {top!r}: choose one of 10, 20")
         hits, chances = getattr(self.total, f"top{top}"), top * self.trials
         return (hits / chances, *binomial_interval(hits, chances))
 
@@ -128,8 +147,12 @@ class Score:
 
 
 def run_trial(method: str, clients: int, epsilon: float, seed: int, number: int) -> Trial:
-    """One population, one collection, one histogram."""
-    key = zlib.crc32(f"{method} {clients} {epsilon!r}".encode())
+    """One population, one collection, one histogram.
+
+    >>> run_trial("symbols, soft", 100_000, 4.0, seed=1, number=0).top10
+    10
+    """
+    key = zlib.crc32(f"{method} {int(clients)} {float(epsilon)!r}".encode())
     rng = np.random.default_rng(SeedSequence([seed, key], spawn_key=(number,)))
     names = census_names()
     *counts, empty = rng.multinomial(clients, [*names.share, 1 - names.share.sum()]).tolist()
@@ -153,22 +176,26 @@ def run_trial(method: str, clients: int, epsilon: float, seed: int, number: int)
     )
 
 
-def compare(
+def compare_methods(
     methods: Iterable[str],
     clients: Sequence[int],
     epsilons: Sequence[float],
     trials: int,
     seed: int,
     executor: Executor | None = None,
-) -> list[Score]:
+) -> list[MethodScore]:
     """Every method at every N and epsilon.
 
-    >>> [score] = compare(["symbols, soft"], [100_000], [4.0], trials=1, seed=1)
+    >>> [score] = compare_methods(["symbols, soft"], [100_000], [4.0], trials=1, seed=1)
     >>> score.total.top10
     10
     """
-    where: Any = Here() if executor is None else executor
+    trials = whole_number("trials", trials, 1)
     settings = [(m, n, e) for m in methods for n in clients for e in epsilons]
+    for method, _, _ in settings:
+        if method not in METHODS | VARIANTS:
+            raise ValueError(f"method = {method!r}: choose one of {'; '.join(METHODS | VARIANTS)}")
+    where: Any = Here() if executor is None else executor
     running = [
         [where.submit(run_trial, *setting, seed, number) for number in range(trials)]
         for setting in settings
@@ -177,5 +204,5 @@ def compare(
     for setting, futures in zip(settings, running, strict=True):
         done: list[Trial] = [future.result() for future in futures]
         sums: list[Any] = [sum(column) for column in zip(*done, strict=True)]
-        scores.append(Score(*setting, trials, Trial(*sums)))
+        scores.append(MethodScore(*setting, trials, Trial(*sums)))
     return scores

@@ -16,7 +16,7 @@ import numpy as np
 from ldpcash import claims
 from ldpcash.beyond.accounting import spent_epsilon
 from ldpcash.beyond.audit import audit, clients, farthest_items, rounding_score, ruled_out
-from ldpcash.beyond.census import PEM, Score, compare
+from ldpcash.beyond.census import PEM, MethodScore, compare_methods
 from ldpcash.beyond.codes import code_for_privacy, merit
 from ldpcash.beyond.compare import CONTENDERS, Case, noise, smallest_frequencies
 from ldpcash.beyond.defence import largest_norm, simulated_cheats
@@ -40,6 +40,10 @@ BEYOND: list[Claim] = []
 
 
 claim = partial(claims.claim, book=BEYOND)
+
+
+def verdict(true: bool) -> str:
+    return HOLDS if true else FAILS
 
 
 # The fair comparison
@@ -69,7 +73,7 @@ def fair(lab: Lab) -> Finding:
         found[e, "Prot, soft"] < 0.9 * found[e, "Prot, hard"] < 0.9 * found[e, "Cash"]
         for e in (1.0, 4.0)
     )
-    return Finding(measured, HOLDS if order else FAILS)
+    return Finding(measured, verdict(order))
 
 
 @claim(
@@ -81,7 +85,7 @@ def equal_noise(lab: Lab) -> Finding:
     grid = [0.01, 0.1, 1.0, 4.0, 8.0, 8.8, 8.9, 12.0]
     less = [e for e in grid if noise("Cash", e) < noise("Prot, soft", e)]
     measured = f"equal at {equal:.3f} (delta = 1e-4); less noise at epsilon = {less} of {grid}"
-    return Finding(measured, HOLDS if less == [e for e in grid if e > 8.87] else FAILS)
+    return Finding(measured, verdict(less == [e for e in grid if e > 8.87]))
 
 
 # The open problem of Remark 1
@@ -93,7 +97,7 @@ def bent(lab: Lab) -> Finding:
     weights = code.weight_distribution()
     measured = f"sensitivity {code.sensitivity:g}, weights {weights}, by enumeration"
     right = set(weights) == {0, 28, 32, 36} and code.sensitivity == 1.5
-    return Finding(measured, HOLDS if right else FAILS)
+    return Finding(measured, verdict(right))
 
 
 @claim(
@@ -115,14 +119,14 @@ def fifty_times(lab: Lab) -> Finding:
         f"f = 0.7, N = 1000: paper {rate_of(paper)}, bent {rate_of(bent)},"
         f" ratio {paper.rate / bent.rate:.0f}"
     )
-    return Finding(measured, HOLDS if paper.rate > 50 * bent.rate else FAILS)
+    return Finding(measured, verdict(paper.rate > 50 * bent.rate))
 
 
 @claim("11_sensitivity", "The simplex code of length 256 has all distances equal: merit 1")
 def simplex(lab: Lab) -> Finding:
     code = code_for_privacy(256, 8)
     measured = f"merit {merit(code):g}, sensitivity {code.sensitivity:.4f}, by enumeration"
-    return Finding(measured, HOLDS if merit(code) == 1 else FAILS)
+    return Finding(measured, verdict(merit(code) == 1))
 
 
 # The limit
@@ -142,20 +146,16 @@ def limit(lab: Lab) -> Finding:
         strength = 0.7 * math.sqrt(1000) / gaussian_sigma(reached, DELTA, 1.0)
         gaps.append(20 * math.log10(strength / needed))
     measured = f"gap at BLER 1e-2: paper's code {gaps[0]:.2f} dB, simplex {gaps[1]:.2f} dB"
-    return Finding(measured, HOLDS if 3 < gaps[0] < 5 and abs(gaps[1]) < 0.6 else FAILS)
+    return Finding(measured, verdict(3 < gaps[0] < 5 and abs(gaps[1]) < 0.6))
 
 
 # Many items
 
 
-def verdict(true: bool) -> str:
-    return HOLDS if true else FAILS
-
-
 @lru_cache(maxsize=4)
-def name_scores(seed: int, epsilon: float, trials: int) -> dict[str, Score]:
+def _name_scores(seed: int, epsilon: float, trials: int) -> dict[str, MethodScore]:
     """Histograms of a million census names by this project's method and by the peer's."""
-    scores = compare(["symbols, soft", PEM], [1_000_000], [epsilon], trials, seed)
+    scores = compare_methods(["symbols, soft", PEM], [1_000_000], [epsilon], trials, seed)
     return {score.method: score for score in scores}
 
 
@@ -176,6 +176,9 @@ def joint_odds(prot: ProtChannels) -> float:
 
     By going through all cells that a seed can name in both and all symbols that a client can send,
     for one item in either channel and for a client that holds nothing.
+
+    >>> round(math.log(joint_odds(ProtChannels(symbol_code(4, 1, 4.0, 8), 1.0, 2))), 6)
+    1.0
     """
     item = np.ones((1, prot.code.k), dtype=np.uint8)
     [word] = prot.codeword_symbols(item).tolist()
@@ -206,21 +209,21 @@ def symbol_noise(lab: Lab) -> Finding:
     "With a million clients at epsilon = 2 the histogram finds at least 95 % of the ten top names",
 )
 def finds_names(lab: Lab) -> Finding:
-    score = name_scores(lab.seed, 2.0, 8)["symbols, soft"]
+    score = _name_scores(lab.seed, 2.0, 8)["symbols, soft"]
     measured = f"recall {shown(score.recall(10))}, {score.total.false} of {score.total.found} false"
     return Finding(measured, verdict(score.recall(10)[0] >= 0.95 and score.false_rate < 0.1))
 
 
 @claim("13_histogram", "At epsilon = 1 the histogram still finds more than half of them")
 def finds_names_at_one(lab: Lab) -> Finding:
-    score = name_scores(lab.seed, 1.0, 8)["symbols, soft"]
+    score = _name_scores(lab.seed, 1.0, 8)["symbols, soft"]
     measured = f"recall {shown(score.recall(10))}, {score.total.false} of {score.total.found} false"
     return Finding(measured, verdict(score.recall(10)[0] > 0.5 and score.false_rate < 0.3))
 
 
 @claim("13_histogram", "The histogram's frequencies are closer than those of PEM + OLH")
 def frequencies_are_closer(lab: Lab) -> Finding:
-    scores = name_scores(lab.seed, 2.0, 8)
+    scores = _name_scores(lab.seed, 2.0, 8)
     mine, peer = (scores[name].frequency_error for name in ("symbols, soft", PEM))
     measured = f"mean error at epsilon 2, N = 10^6: {mine:.5f} against {peer:.5f}"
     return Finding(measured, verdict(mine < peer))
@@ -254,7 +257,7 @@ def rounding_leaks(lab: Lab) -> Finding:
         for kind in (FloatNoise, Cash)
     ]
     measured = f"clients that lose a bit at epsilon = 1: {shares[0]:.3f} and {shares[1]:.3f}"
-    return Finding(measured, HOLDS if shares[0] > 0.5 and shares[1] == 0 else FAILS)
+    return Finding(measured, verdict(shares[0] > 0.5 and shares[1] == 0))
 
 
 @claim(
@@ -266,7 +269,7 @@ def grid_keeps_the_promise(lab: Lab) -> Finding:
     delta = max(cash.grid.delta(cash.epsilon) for cash in protocols)
     more = max(cash.grid.scale * cash.grid.step / cash.sigma for cash in protocols)
     measured = f"at six epsilons: delta at most {delta:.6e}, noise at most 1 + {more - 1:.0e} sigma"
-    return Finding(measured, HOLDS if delta <= DELTA and more < 1 + 1e-4 else FAILS)
+    return Finding(measured, verdict(delta <= DELTA and more < 1 + 1e-4))
 
 
 @claim(
@@ -296,7 +299,7 @@ def audit_has_teeth(lab: Lab) -> Finding:
         + ", ".join(f"{bound:.1f}" for bound in faults)
     )
     right = all(0.5 < bound <= 1 for bound in honest) and min(faults) > 1
-    return Finding(measured, HOLDS if right else FAILS)
+    return Finding(measured, verdict(right))
 
 
 @claim(
@@ -317,7 +320,7 @@ def cheats(lab: Lab) -> Finding:
         f"epsilon = {epsilon:g}: Cash {few}, Prot {many}" for epsilon, (few, many) in found.items()
     )
     fewer = all(5 * few < many for few, many in found.values())
-    return Finding(measured, HOLDS if fewer else FAILS)
+    return Finding(measured, verdict(fewer))
 
 
 @claim(
@@ -331,4 +334,4 @@ def optimal_composition(lab: Lab) -> Finding:
         f"epsilon of 100 reports of 0.1 each: {basic:.3f} by sum, {optimal:.3f} by optimal"
         f" composition; Cash {cash:.3f}"
     )
-    return Finding(measured, HOLDS if optimal < basic / 2 else FAILS)
+    return Finding(measured, verdict(optimal < basic / 2))

@@ -62,7 +62,7 @@ def code_for_privacy(n: int, k: int) -> PolarCode:
     True
     """
     m = _levels(n)
-    whole_number("k", k, 1, n)
+    k = whole_number("k", k, 1, n)
     if k <= MAX_ENUMERABLE:
         short = (code for level in range(m + 1) for code in _families(level, k))
         return _repeated(max(short, key=merit), n)  # of equals the first, and shortest
@@ -123,7 +123,7 @@ def quadratic_code(n: int, k: int) -> PolarCode:
     {0: 1, 56: 252, 64: 575, 72: 196}
     """
     m = _levels(n)
-    whole_number("k", k, max(m, 1), m * (m + 1) // 2)
+    k = whole_number("k", k, max(m, 1), m * (m + 1) // 2)
     rows = [row for j in (None, *range(m // 2, 0, -1)) for row in _traces(m, 2**j + 1 if j else 1)]
     return as_polar(np.array(rows[:k])[:, ::-1])  # the all-zero argument last: no constant in u
 
@@ -200,7 +200,7 @@ def merit(code: PolarCode) -> float:
     (0.25, True)
     """
     weights = [weight for weight in code.weight_distribution() if weight]
-    return weights[0] / weights[-1] if weights else 1.0
+    return weights[0] / weights[-1]
 
 
 def merit_limit(n: int, k: int) -> float:
@@ -243,8 +243,9 @@ def best_information_set(n: int, k: int) -> PolarCode:
     >>> code, code.weight_distribution()
     (PolarCode(64, [15, 23, 27, 29, 46, 54, 58, 60]), {0: 1, 16: 45, 24: 210})
     """
+    _levels(n)
     whole_number("n", n, 2, 64)
-    whole_number("k", k, 1, n)
+    k = whole_number("k", k, 1, n)
     rows = _packed_rows(n)
     order = sorted(range(n), key=lambda i: (-i.bit_count(), -i))
     best_merit, best_set = -1.0, order[:k]

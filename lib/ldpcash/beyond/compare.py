@@ -44,11 +44,15 @@ def noise(name: str, epsilon: float, delta: float = 1e-4, sensitivity: float = 2
     >>> [round(noise(name, 2.0), 3) for name in CONTENDERS]
     [3.469, 1.646, 1.313]
     """
-    if name not in CONTENDERS:
-        raise ValueError(f"name = {name!r}: choose one of {', '.join(CONTENDERS)}")
+    _check_name(name)
     if CONTENDERS[name]["protocol"] == "Cash":
         return gaussian_sigma(epsilon, delta, sensitivity)
     return response_scale(epsilon) * (math.sqrt(math.pi / 2) if "hard" in name else 1.0)
+
+
+def _check_name(name: str) -> None:
+    if name not in CONTENDERS:
+        raise ValueError(f"name = {name!r}: choose one of {', '.join(CONTENDERS)}")
 
 
 @dataclass(frozen=True)
@@ -59,12 +63,18 @@ class Case:
         name: one of `CONTENDERS`.
         epsilon, clients: the privacy and the number of clients.
         expected: about where; more than 1 if there is probably none.
+
+    >>> Case("Cash", epsilon=2.0, clients=1000, expected=0.6).name in CONTENDERS
+    True
     """
 
     name: str
     epsilon: float
     clients: int
     expected: float
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
 
 
 def smallest_frequencies(

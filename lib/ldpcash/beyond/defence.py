@@ -22,11 +22,11 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from ldpcash.checks import positive
 from ldpcash.polar import Bits, PolarCode
 from ldpcash.privacy import response_scale
-from ldpcash.protocols import Cash, Prot, Protocol, ReportSum, holders
+from ldpcash.protocols import Cash, Prot, Protocol, Reals, ReportSum, holders
 
-Reals = NDArray[np.float64]
 Check = Callable[[Reals], NDArray[np.bool_]]  # (reports, n) -> whether each may be honest
 
 
@@ -54,7 +54,12 @@ def largest_norm(cash: Cash, rejection: float = 1e-6) -> float:
 
 
 def cash_check(cash: Cash, rejection: float = 1e-6) -> Check:
-    """Whether the norm of each report is at most `largest_norm`."""
+    """Whether the norm of each report is at most `largest_norm`.
+
+    >>> cash = Cash(PolarCode.construct(64, 8), 1.0)
+    >>> cash_check(cash)(np.array([[0.0] * 64, [100.0] * 64])).tolist()
+    [True, False]
+    """
     limit = largest_norm(cash, rejection)
 
     def check(reports: Reals) -> NDArray[np.bool_]:
@@ -65,7 +70,12 @@ def cash_check(cash: Cash, rejection: float = 1e-6) -> Check:
 
 
 def prot_check(prot: Prot) -> Check:
-    """Whether each report is one entry of +-c_eps sqrt(n); it never refuses an honest one."""
+    """Whether each report is one entry of +-c_eps sqrt(n); it never refuses an honest one.
+
+    >>> prot = Prot(PolarCode.construct(2, 1), 1.0)
+    >>> prot_check(prot)(np.array([[prot.amplitude, 0], [prot.amplitude] * 2, [1, 0]])).tolist()
+    [True, False, False]
+    """
 
     def check(reports: Reals) -> NDArray[np.bool_]:
         size = abs(reports)
@@ -123,8 +133,8 @@ def item_at_distance(code: PolarCode, weight: int) -> Bits:
     """
     weights = code.codebook().sum(axis=1)
     found = np.flatnonzero(weights == weight)
-    if not found.size:
-        raise ValueError(f"weight = {weight!r}: the code has {np.unique(weights).tolist()}")
+    if weight == 0 or not found.size:  # weight 0 is the same item
+        raise ValueError(f"weight = {weight!r}: the code has {np.unique(weights[1:]).tolist()}")
     digits = [int(found[0]) >> (code.k - 1 - i) & 1 for i in range(code.k)]
     return np.array(digits, dtype=np.uint8)
 
@@ -144,7 +154,13 @@ def cheating_total(
         cheats: how many.
         limit: the norm of a report of `Cash`.
         goal: "promote" or "bury", see `simulated_cheats`.
+
+    >>> prot = Prot(PolarCode.construct(4, 2), 1.0)
+    >>> true, false = np.array([[0, 0], [0, 1]], dtype=np.uint8)
+    >>> (cheating_total(prot, true, false, 5, 0.0, "promote") / prot.amplitude).round().tolist()
+    [2.0, 1.0, 1.0, 1.0]
     """
+    _check_goal(goal)
     signs = 2.0 * protocol.code.encode(np.array([true, false])) - 1
     if isinstance(protocol, Prot):
         places = np.flatnonzero(signs[0] != signs[1])
@@ -155,6 +171,11 @@ def cheating_total(
         return total
     direction = signs[1] - signs[0]
     return np.asarray(cheats * limit * direction / math.sqrt((direction**2).sum()))
+
+
+def _check_goal(goal: str) -> None:
+    if goal not in ("promote", "bury"):
+        raise ValueError(f"goal = {goal!r}: choose one of promote, bury")
 
 
 def _positions(prot: Prot, weight: int, goal: str) -> int:
@@ -183,23 +204,38 @@ def cheats_needed(
     >>> round(cheats_needed(cash, 60_000, 16, largest_norm(cash)))
     409
     """
+    _check_goal(goal)
     n = protocol.code.n
     if isinstance(protocol, Prot):
         return holding * _positions(protocol, weight, goal) / n / response_scale(protocol.epsilon)
     return holding * math.sqrt(weight / n) / limit
 
 
-def cheats_to_shift(protocol: Protocol, clients: int, shift: float, limit: float) -> float:
-    """How many cheats move the estimated frequency of N clients by ``shift``.
+def cheats_to_shift(
+    protocol: Protocol, frequency: float, clients: int, shift: float, limit: float
+) -> float:
+    """How many cheats raise the estimated frequency by ``shift``, in the mean.
 
-    Each moves it by R / N in `Cash`, with a multiple of the item's own signal, and by c_eps / N in
-    `Prot`.
+    They come on top of N honest clients. A report of `Cash` that is a multiple of the item's own
+    signal, with norm R, counts as much as R clients that hold it, and one of `Prot` as R = c_eps.
+    So c cheats are needed with (N f + c R) / (N + c) = f + shift.
 
-    >>> round(cheats_to_shift(Prot(PolarCode.construct(64, 8), 1.0), 100_000, 0.1, 0.0))
-    4621
+    Args:
+        protocol: `Cash` or `Prot`.
+        frequency, clients: f and N, of the honest clients.
+        shift: by how much, above 0.
+        limit: R of `Cash`, not used for `Prot`.
+
+    >>> round(cheats_to_shift(Prot(PolarCode.construct(64, 8), 1.0), 0.6, 100_000, 0.1, 0.0))
+    6831
     """
     most = response_scale(protocol.epsilon) if isinstance(protocol, Prot) else limit
-    return shift * clients / most
+    lead = most - frequency - positive("shift", shift)
+    if lead <= 0:
+        raise ValueError(
+            f"shift = {shift!r}: needs less than {most - frequency:g}, as a report counts {most:g}"
+        )
+    return shift * clients / lead
 
 
 def simulated_cheats(
@@ -214,6 +250,8 @@ def simulated_cheats(
 ) -> int:
     """The least number of cheats that reach their goal in half of all trials, found by bisection.
 
+    More than four for each client that holds the item are not tried.
+
     Args:
         protocol: `Cash` or `Prot`.
         frequency, clients: of the honest clients; the cheats come on top.
@@ -222,9 +260,12 @@ def simulated_cheats(
         limit: the norm of a report of `Cash`.
         trials: of each number of cheats, with the same honest reports.
         rng: source of randomness.
+
+    >>> prot, rng = Prot(PolarCode.construct(64, 8), 1.0), np.random.default_rng(1)
+    >>> simulated_cheats(prot, 0.6, 100_000, 16, "promote", 0.0, trials=20, rng=rng) > 1000
+    True
     """
-    if goal not in ("promote", "bury"):
-        raise ValueError(f"goal = {goal!r}: choose one of promote, bury")
+    _check_goal(goal)
     true = rng.integers(0, 2, protocol.code.k, dtype=np.uint8)
     false = true ^ item_at_distance(protocol.code, weight)
     y = protocol.mean_reports(np.tile(true, (trials, 1)), frequency, clients, rng)
@@ -237,6 +278,12 @@ def simulated_cheats(
         return bool(2 * hits >= trials)
 
     enough = max(1, 4 * holders(frequency, clients))
+    if not reached(enough):
+        raise ValueError(
+            f"frequency, limit = {frequency!r}, {limit!r}: {enough} cheats do not reach the goal"
+        )
+    if reached(0):
+        return 0
     too_few = 0
     while enough - too_few > 1:
         middle = (too_few + enough) // 2

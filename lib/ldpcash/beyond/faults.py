@@ -7,18 +7,24 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ldpcash.beyond.audit import Randomizer
 from ldpcash.noise import Grid, safe_grid
 from ldpcash.privacy import gaussian_sigma
-from ldpcash.protocols import Cash, Prot
-
-Reals = NDArray[np.float64]
+from ldpcash.protocols import Cash, Prot, Reals
 
 
 class FloatNoise(Cash):
-    """Adds noise in floating point, as one would at first: the law is right, and bits leak."""
+    """Adds noise in floating point, as one would at first: the law is right, and bits leak.
+
+    >>> from ldpcash import PolarCode
+    >>> from ldpcash.beyond.audit import ruled_out
+    >>> leaky = FloatNoise(PolarCode.construct(64, 8), 1.0)
+    >>> reports = leaky.reports(np.ones((100, 8)), np.ones(100, bool), np.random.default_rng(1))
+    >>> bool(ruled_out(reports).any())
+    True
+    """
 
     def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator | None = None) -> Reals:
         signs, held = self._clients(bits, holds)
@@ -28,7 +34,14 @@ class FloatNoise(Cash):
 
 
 class HalfSensitivity(Cash):
-    """Takes the sensitivity for 1, the energy of a signal, and not for the 2 between signals."""
+    """Takes the sensitivity for 1, the energy of a signal, and not for the 2 between signals.
+
+    >>> from ldpcash import PolarCode
+    >>> code = PolarCode.construct(64, 8)
+    >>> wrong, right = HalfSensitivity(code, 1.0).grid, Cash(code, 1.0).grid
+    >>> round(wrong.scale * wrong.step / (right.scale * right.step), 2)
+    0.5
+    """
 
     @cached_property
     def grid(self) -> Grid:
@@ -37,7 +50,14 @@ class HalfSensitivity(Cash):
 
 
 class SwappedCoin(Prot):
-    """Keeps the sign as often as it should be flipped. What it sends is as private, but wrong."""
+    """Keeps the sign as often as it should be flipped. What it sends is as private, but wrong.
+
+    >>> from ldpcash import PolarCode
+    >>> from ldpcash.beyond.audit import bias
+    >>> swapped = SwappedCoin(PolarCode.construct(64, 8), 1.0)
+    >>> bias(swapped, np.ones(8, np.uint8), 10_000, np.random.default_rng(1)) < -50
+    True
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -45,7 +65,14 @@ class SwappedCoin(Prot):
 
 
 class LazyCoin(Prot):
-    """Draws another coin where it should flip the sign, and so flips half as often."""
+    """Draws another coin where it should flip the sign, and so flips half as often.
+
+    >>> from ldpcash import PolarCode
+    >>> from ldpcash.beyond.audit import audit, clients, farthest_items
+    >>> code, rng = PolarCode.construct(64, 8), np.random.default_rng(1)
+    >>> audit(clients(LazyCoin(code, 1.0)), *farthest_items(code), 1.0, 0.0, 20_000, rng).refuted
+    True
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -53,7 +80,14 @@ class LazyCoin(Prot):
 
 
 def reused_noise(cash: Cash) -> Randomizer:
-    """A client and a neighbour without an item, who draw the same noise: ``(count, 2 n)``."""
+    """A client and a neighbour without an item, who draw the same noise: ``(count, 2 n)``.
+
+    >>> from ldpcash import PolarCode
+    >>> send = reused_noise(Cash(PolarCode.construct(64, 8), 1.0))
+    >>> both = send(np.ones(8, np.uint8), 1, np.random.default_rng(1))
+    >>> np.unique(abs(both[:, :64] - both[:, 64:]).round(9))  # the signal, in plain sight
+    array([0.125])
+    """
 
     def randomizer(item: Any, count: int, rng: Generator) -> Reals:
         bits = np.zeros((count, cash.code.k), dtype=np.uint8)

@@ -11,7 +11,8 @@ Local hashing: a client draws a public seed, hashes its prefix to one of g = e^e
 sends that under randomized response. The server counts, for each candidate, the reports that fit.
 
 For an ideal hash the counts of different candidates are independent, each a sum of two binomials.
-So `draw` needs no clients; `reports` and `search` are for real ones.
+So `draw` needs no clients; `reports` and `search` simulate every one of them. (A real client would
+need the operating system's randomness.)
 """
 
 from __future__ import annotations
@@ -26,21 +27,26 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, ndtri
 
 from ldpcash.checks import positive, whole_number
-from ldpcash.hashing import Seeds, mix
+from ldpcash.hashing import GOLDEN, Seeds, mix
 from ldpcash.histogram import Entry
 from ldpcash.packing import Packing
-from ldpcash.plan import Cost
+from ldpcash.plan import Cost, check_fdr
 from ldpcash.polar import Bits, as_bits
 from ldpcash.protocols import Reals
 from ldpcash.wire import report_size
 
 Prefixes = NDArray[np.uint64]
 _BATCH_VALUES = 2**22  # hashes that are computed at once
-_SALT = np.uint64(0x9E3779B97F4A7C15)
+_MOST_HASHED = 2**16  # values that a report has room for
 
 
 class PemReports(NamedTuple):
-    """What clients send, and all of it is kept: it is hashed again at every candidate."""
+    """What clients send, and all of it is kept: it is hashed again at every candidate.
+
+    >>> rng = np.random.default_rng(1)
+    >>> Pem(8, epsilon=2.0).reports([[1] * 8, [0] * 8], [True, False], rng).groups
+    array([0, 0], dtype=uint8)
+    """
 
     seeds: Seeds  # (N,)
     values: NDArray[np.uint16]  # (N,)
@@ -52,7 +58,7 @@ class Pem:
 
     Args:
         k: bits of an item, up to 63.
-        epsilon: the privacy of each client's report.
+        epsilon: the privacy of each client's report; up to 11.09, where g is 2**16.
         start: bits of the first prefixes; all 2**start are counted.
         step: bits that prefixes grow by from group to group.
         keep: how many prefixes are kept at each step.
@@ -74,10 +80,12 @@ class Pem:
     ) -> None:
         self.k = whole_number("k", k, 1, 63)
         self.epsilon = positive("epsilon", epsilon)
+        if self.epsilon > math.log(_MOST_HASHED - 1):
+            raise ValueError(f"epsilon = {epsilon!r}: needs at most 11.09, as values have 16 bits")
         self.start = min(whole_number("start", start, 1, 24), self.k)
         self.step = whole_number("step", step, 1, 16)
         self.keep = whole_number("keep", keep, 1)
-        self.fdr = fdr
+        self.fdr = check_fdr(fdr)
         self.lengths = [*range(self.start, self.k, self.step), self.k]
         self.hashed = round(math.exp(self.epsilon)) + 1  # g
         self.match = math.exp(self.epsilon) / (math.exp(self.epsilon) + self.hashed - 1)
@@ -85,7 +93,11 @@ class Pem:
 
     @property
     def report_size(self) -> int:
-        """Bytes that a client sends: seed, group and value, in the frame of `ldpcash.wire`."""
+        """Bytes that a client sends: seed, group and value, in the frame of `ldpcash.wire`.
+
+        >>> Pem(40, epsilon=2.0).report_size
+        22
+        """
         return report_size(np.dtype("u1, <u2"))
 
     def cost(self, clients: int) -> Cost:
@@ -100,7 +112,12 @@ class Pem:
         return Cost(self.report_size, 11 * clients, 0, search)
 
     def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator) -> PemReports:
-        """What each of N clients sends: ``(N, k)`` items, ``(N,)`` whether held."""
+        """What each of N clients sends: ``(N, k)`` items, ``(N,)`` whether held.
+
+        >>> rng = np.random.default_rng(1)
+        >>> Pem(8, epsilon=2.0).reports([[1] * 8, [0] * 8], [True, False], rng).values.shape
+        (2,)
+        """
         items, held = self._numbers(bits), np.asarray(holds, dtype=bool)
         seeds = rng.integers(0, 2**64, len(items), dtype=np.uint64)
         group = rng.integers(0, len(self.lengths), len(items), dtype=np.uint8)
@@ -113,7 +130,14 @@ class Pem:
         return PemReports(seeds, values.astype(np.uint16), group)
 
     def search(self, sent: PemReports, packing: Packing | None = None) -> list[Entry]:
-        """The server's side: reports to the items that stand out, most frequent first."""
+        """The server's side: reports to the items that stand out, most frequent first.
+
+        >>> pem = Pem(8, epsilon=2.0, start=4, step=4)
+        >>> items, holds = np.tile([1, 0, 1, 1, 0, 0, 1, 0], (10_000, 1)), np.arange(10_000) < 7000
+        >>> [entry] = pem.search(pem.reports(items, holds, np.random.default_rng(1)))
+        >>> entry.item, round(entry.frequency, 1)
+        (array([1, 0, 1, 1, 0, 0, 1, 0], dtype=uint8), 0.7)
+        """
 
         def support(level: int, candidates: Prefixes) -> tuple[Reals, int]:
             mine = sent.groups == level
@@ -144,6 +168,11 @@ class Pem:
             rng: source of randomness.
             empty: how many clients hold nothing.
             packing: to turn items into strings.
+
+        >>> rng = np.random.default_rng(1)
+        >>> [entry] = Pem(8, epsilon=2.0).draw([[1, 0, 1, 1, 0, 0, 1, 0]], [7000], rng, empty=3000)
+        >>> entry.item, round(entry.frequency, 1)
+        (array([1, 0, 1, 1, 0, 0, 1, 0], dtype=uint8), 0.7)
         """
         share = np.full(len(self.lengths), 1 / len(self.lengths))
         items = self._numbers(bits)
@@ -201,5 +230,5 @@ class Pem:
 
     def _hash(self, seeds: Seeds, prefix: Prefixes) -> NDArray[np.intp]:
         """One of g values: seeds and prefixes broadcast."""
-        words = mix(seeds ^ mix(prefix + _SALT))
+        words = mix(seeds ^ mix(prefix + GOLDEN))
         return ((words >> np.uint64(32)) * np.uint64(self.hashed) >> np.uint64(32)).astype(np.intp)
