@@ -201,6 +201,12 @@ class TestCodeForPrivacy:
                 errors.append(int(wrong.any(axis=1).sum()))
             assert errors[0] < errors[1]
 
+    def test_of_equal_merit_the_one_with_fewer_lightest_words(self):
+        """Gold's code of length 128, and not the bent one of length 64 written twice."""
+        assert merit(code_for_privacy(128, 8)) == merit(code_for_privacy(64, 8))
+        assert code_for_privacy(128, 8) == quadratic_code(128, 8)
+        assert code_for_privacy(512, 8).weight_distribution() == {0: 1, 256: 255}
+
     def test_whole_numbers_of_any_kind(self):
         assert code_for_privacy(64, 8.0) == code_for_privacy(64, 8)
         assert quadratic_code(64, 8.0) == quadratic_code(64, 8)

@@ -34,6 +34,6 @@ def test_a_grid_ends_where_a_curve_does():
 
 
 def test_every_reading_needs_its_epsilons():
-    epsilons = dict.fromkeys(READINGS.keys() - {"Prot, ML"}, [1.0])
+    epsilons = {name: [1.0] for name in READINGS if name != "Prot, ML"}
     with pytest.raises(ValueError, match=r"epsilons has no \['Prot, ML'\]: needs every name"):
         curves(READINGS, epsilons, 1, min_errors=10, max_trials=100)

@@ -9,7 +9,9 @@ import sys
 import time
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import nbformat
+import numpy as np
 import pytest
 import yaml
 
@@ -317,3 +319,41 @@ def test_smoke_parameters_are_real_ones():
     values = yaml.safe_load((ROOT / "tools" / "smoke.yaml").read_text())
     for name, parameters in values.items():
         runner.check_parameters(name, parameters)
+
+
+def invitations():
+    """What each notebook invites to try: parameters to change, and expressions to look at."""
+    for path in NOTEBOOKS:
+        prose = nbformat.read(path, as_version=4).cells[-1].source
+        words = re.search(r"\*\*Try\.\*\*(.*?)\n\n", prose, re.DOTALL).group(1)
+        for piece in re.findall(r"`([^`]+)`", words):
+            statement = ast.parse(piece).body[0]
+            changes = isinstance(statement, ast.Assign)
+            if changes or not isinstance(
+                statement.value, ast.Name
+            ):  # a name alone is no invitation
+                yield pytest.param(path, piece, changes, id=f"{path.stem}: {piece}")
+
+
+@pytest.mark.parametrize(("path", "piece", "changes"), list(invitations()))
+def test_what_a_notebook_invites_to_try_works(path, piece, changes, monkeypatch):
+    """With the parameters of `make smoke`, but for the one that it says to change."""
+    monkeypatch.chdir(path.parent)
+    quick = yaml.safe_load((ROOT / "tools" / "smoke.yaml").read_text()).get(path.stem, {})
+    if changes:
+        name, value = piece.split(" = ")
+        quick[name] = ast.literal_eval(value)
+    runner.check_parameters(path.stem, quick)
+    names = {}
+    with np.printoptions(), plt.rc_context():  # which notebooks change
+        for cell in code_cells(nbformat.read(path, as_version=4)):
+            exec(compile(cell.source, path.stem, "exec"), names)
+            if "parameters" in cell.metadata.get("tags", []):
+                names |= quick
+        if not changes:
+            assert eval(piece, names) is not None
+    plt.close("all")
+
+
+def test_every_notebook_invites_to_try_something():
+    assert {parameter.values[0] for parameter in invitations()} == set(NOTEBOOKS)
