@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ldpcash import claims
+from ldpcash import claims, ledger
 from ldpcash.beyond.claims import BEYOND
 
 ROOT = Path(__file__).parents[1]
@@ -16,7 +16,7 @@ with (ROOT / "figures" / "claims.csv").open(newline="") as file:
 # Fewer trials than in the notebook, and another seed. The verdicts rest on gaps many standard
 # errors wide; with the numbers of `figures/claims.csv`, the closest one (C22, whose interval has to
 # end below 1e-3 where the rate is about 1e-5) fails with a probability far below 1e-6.
-LAB = claims.Lab(seed=7, min_errors=60, max_trials=60_000, frames=10_000)
+LAB = ledger.Lab(seed=7, min_errors=60, max_trials=60_000, frames=10_000)
 
 
 LEDGER = {
@@ -51,7 +51,7 @@ def test_the_readme_shows_the_ledger():
 
 
 def test_a_ledger_has_a_row_for_each_claim():
-    table = claims.ledger(LAB, claims.CLAIMS[5:8], "X")
+    table = ledger.ledger(LAB, claims.CLAIMS[5:8], "X")
     assert table["number"] == ["X01", "X02", "X03"]
     assert table["verdict"] == [row["verdict"] for row in STORED[5:8]]
     assert table["measured"] == [row["measured"] for row in STORED[5:8]]  # no chance in these
@@ -59,7 +59,7 @@ def test_a_ledger_has_a_row_for_each_claim():
 
 def test_a_curve_that_is_too_good_is_not_taken_for_one_that_never_gets_there():
     with pytest.raises(ValueError, match=r"grid = \[4\.0, 5\.0\]: Prot, ML may reach 1e-3"):
-        claims.Lab(max_trials=2000).reach(["Prot, ML"], 0.7, [4.0, 5.0])
+        ledger.Lab(max_trials=2000).reach(["Prot, ML"], 0.7, [4.0, 5.0])
 
 
 @pytest.mark.parametrize(
@@ -71,4 +71,4 @@ def test_a_curve_that_is_too_good_is_not_taken_for_one_that_never_gets_there():
     ],
 )
 def test_judgement(as_specified, under_it, verdict):
-    assert claims.judge(as_specified, "X", under_it) == verdict
+    assert ledger.judge(as_specified, "X", under_it) == verdict

@@ -30,7 +30,7 @@ PIXELS = 0.02  # largest root mean square difference of two pictures, of a range
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description="Compare figures, rebuilt, with those in figures/.")
+    parser = argparse.ArgumentParser(description="Compare rebuilt figures with those in figures/.")
     parser.add_argument("rebuilt", nargs="?", type=Path, help="a folder that has them already")
     options = parser.parse_args(arguments)
     if options.rebuilt:

@@ -6,8 +6,8 @@ which puts them together. `histogram` is the same for clients that hold any item
 `hashing`, `channels`, `symbols`, `plan`, `wire`, `discover`). `simulate` and `sweeps` run protocols
 in large numbers, and `theory` has the closed forms that this is held against.
 
-The rest can wait: `store`, `workers` and `progress` serve `sweeps`; `experiments`, `claims` and
-`figures` serve the notebooks; and `beyond` has what the paper does not.
+The rest can wait: `store`, `workers` and `progress` serve `sweeps`; `experiments`, `ledger`,
+`claims` and `figures` serve the notebooks; and `beyond` has what the paper does not.
 """
 
 from ldpcash.decode import MLDecoder, SCLDecoder

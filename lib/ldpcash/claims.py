@@ -1,202 +1,37 @@
-"""The ledger: every checkable statement of the paper, and the measurement that decides it.
+"""The paper's part of the ledger: its statements, and the measurement that decides each.
 
-A claim is a function that measures and judges; `ledger` runs them all. A verdict is one of
-
-    holds                           the text as it stands
-    holds under reading "..."       not as the text specifies it, but under a reading named here
-    does not hold as specified      nor under any reading that we found
-
-Where two block error rates decide, their 95 % intervals must not overlap. Where a curve decides
-(C01), it is the epsilon at which it crosses a rate; where a frequency error does (C02, C29, C33),
-the mean over all trials. C18 compares numbers of wrong items.
+It is kept as `ldpcash.ledger` says, a function for each statement, in the order of the paper. Where
+two block error rates decide, their 95 % intervals must not overlap. Where a curve decides (C01), it
+is the epsilon at which it crosses a rate; where a frequency error does (C02, C29, C33), the mean
+over all trials. C18 compares numbers of wrong items.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
 from scipy.special import expit
 
+from ldpcash import ledger
 from ldpcash.decode import MLDecoder, SCLDecoder
-from ldpcash.experiments import CODES, READINGS, crossing, curves
+from ldpcash.experiments import CODES, READINGS
 from ldpcash.histogram import draw_collector
+from ldpcash.ledger import FAILS, HOLDS, Claim, Finding, Lab, judge, rate_of, under
 from ldpcash.plan import Plan
 from ldpcash.polar import PolarCode, bits_of, reliability
 from ldpcash.privacy import gaussian_delta, gaussian_sigma, keep_probability
 from ldpcash.protocols import Cash, Prot
-from ldpcash.simulate import Point, Row
-from ldpcash.sweeps import sweep
+from ldpcash.simulate import Row
 from ldpcash.theory import error_bound, error_mean
 
-HOLDS = "holds"
-FAILS = "does not hold as specified"
 CODE = PolarCode.construct(64, 8)
 DELTA = 1e-4
-
-
-def under(reading: str) -> str:
-    """The verdict for a statement that needs a reading of its own.
-
-    >>> under("empty +")
-    'holds under reading "empty +"'
-    """
-    return f'holds under reading "{reading}"'
-
-
-def judge(as_specified: bool, reading: str, under_it: bool) -> str:
-    """The verdict, from whether a statement holds as specified and whether under a reading.
-
-    >>> judge(False, "empty +", True)
-    'holds under reading "empty +"'
-    """
-    if as_specified:
-        return HOLDS
-    return under(reading) if under_it else FAILS
-
-
-class Finding(NamedTuple):
-    """What was measured, and what follows.
-
-    >>> Finding("5 errors in 100", HOLDS).verdict
-    'holds'
-    """
-
-    measured: str
-    verdict: str
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement of the paper, in our words, and how it is decided.
-
-    >>> CLAIMS[5].place, CLAIMS[5].statement, CLAIMS[5].decide(Lab()).verdict
-    ('III-B, Lemma 1', 'The sensitivity is 2', 'holds')
-    """
-
-    place: str
-    statement: str
-    decide: Callable[[Lab], Finding]
-
-
-@dataclass(frozen=True)
-class Lab:
-    """The means of measuring: a seed, and how long simulations run.
-
-    Args:
-        seed: of everything random.
-        min_errors, max_trials: the rule of every sweep.
-        frames: vectors drawn where a plain number of trials does.
-
-    >>> lab = Lab(min_errors=10, max_trials=2000)
-    >>> [row.errors >= 10 for row in lab.rows({"protocol": "Cash", "epsilon": 1.0})]
-    [True]
-    """
-
-    seed: int = 2026
-    min_errors: int = 100
-    max_trials: int = 300_000
-    frames: int = 20_000
-
-    def rows(self, *points: dict[str, Any]) -> list[Row]:
-        """Simulate points of the paper's setting, each with changes of its own."""
-        setting = {"frequency": 0.6, "clients": 1000}
-        return sweep(
-            [Point(**{**setting, **point}) for point in points],
-            self.seed,
-            min_errors=self.min_errors,
-            max_trials=self.max_trials,
-        )
-
-    def reach(self, names: list[str], frequency: float, grid: list[float]) -> list[float | None]:
-        """The epsilon at which each reading falls to a block error rate of 1e-3; None for never.
-
-        >>> [epsilon] = Lab(max_trials=20_000).reach(["Prot, ML"], 0.7, [0.6, 1.0])
-        >>> round(epsilon, 1)
-        0.8
-        """
-        found = curves(
-            {name: READINGS[name] for name in names},
-            dict.fromkeys(names, grid),
-            self.seed,
-            min_errors=self.min_errors,
-            max_trials=self.max_trials,
-            frequency=frequency,
-            clients=1000,
-        )
-        reached = [crossing(found[name], 1e-3) for name in names]
-        for name, epsilon in zip(names, reached, strict=True):
-            if epsilon is None and min(row.low for row in found[name]) <= 1e-3:
-                raise ValueError(f"grid = {grid!r}: {name} may reach 1e-3, but not between points")
-        return reached
-
-    def items(self) -> tuple[np.ndarray[Any, Any], np.random.Generator]:
-        rng = np.random.default_rng(self.seed)
-        return rng.integers(0, 2, (self.frames, 8), dtype=np.uint8), rng
-
-
 CLAIMS: list[Claim] = []
-
-
-def claim(
-    place: str, statement: str, book: list[Claim] | None = None
-) -> Callable[[Callable[[Lab], Finding]], Any]:
-    """Enter a function into the ledger, or into another ``book``.
-
-    >>> book = []
-    >>> @claim("III", "One is odd", book)
-    ... def odd(lab):
-    ...     return Finding("1 % 2 = 1", HOLDS)
-    >>> [entry.statement for entry in book]
-    ['One is odd']
-    """
-
-    def enter(decide: Callable[[Lab], Finding]) -> Callable[[Lab], Finding]:
-        (CLAIMS if book is None else book).append(Claim(place, statement, decide))
-        return decide
-
-    return enter
-
-
-def ledger(
-    lab: Lab, claims: Sequence[Claim] | None = None, letter: str = "C"
-) -> dict[str, list[str]]:
-    """Measure everything: columns number, place, statement, measured, verdict.
-
-    Args:
-        lab: with what.
-        claims: the statements to decide, those of the paper unless given.
-        letter: what their numbers begin with.
-
-    >>> table = ledger(Lab(), CLAIMS[5:7])
-    >>> table["number"], table["place"]
-    (['C01', 'C02'], ['III-B, Lemma 1', 'III-B, Lemma 1'])
-    """
-    claims = CLAIMS if claims is None else claims
-    findings = [entry.decide(lab) for entry in claims]
-    return {
-        "number": [f"{letter}{number:02d}" for number in range(1, len(claims) + 1)],
-        "place": [entry.place for entry in claims],
-        "statement": [entry.statement for entry in claims],
-        "measured": [finding.measured for finding in findings],
-        "verdict": [finding.verdict for finding in findings],
-    }
-
-
-def rate_of(row: Row) -> str:
-    """A row's errors, trials and interval in words.
-
-    >>> from ldpcash.simulate import Tally
-    >>> point = Point(protocol="Cash", epsilon=2.0, frequency=0.6, clients=1000)
-    >>> rate_of(Row.of(point, Tally(1000, 1)))
-    '1 error in 1000 (2.5e-05 to 0.0056)'
-    """
-    errors = "1 error" if row.errors == 1 else f"{row.errors} errors"
-    return f"{errors} in {row.trials} ({row.low:.2g} to {row.high:.2g})"
+claim = partial(ledger.claim, book=CLAIMS)
 
 
 def _epsilon(value: float | None) -> str:

@@ -1,7 +1,7 @@
 """The annex's part of the ledger: what this project says beyond the paper, and what decides it.
 
-It is kept as `ldpcash.claims` keeps the paper's part: a function for each statement, which measures
-and judges. The place is the notebook that makes the statement.
+It is kept as `ldpcash.ledger` says, a function for each statement. The place is the notebook that
+makes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpcash import claims
+from ldpcash import ledger
 from ldpcash.beyond.accounting import spent_epsilon
 from ldpcash.beyond.audit import audit, clients, farthest_items, rounding_score, ruled_out
 from ldpcash.beyond.census import PEM, MethodScore, compare_methods
@@ -21,8 +21,9 @@ from ldpcash.beyond.codes import code_for_privacy, merit
 from ldpcash.beyond.compare import CONTENDERS, Case, noise, smallest_frequencies
 from ldpcash.beyond.defence import largest_norm, simulated_cheats
 from ldpcash.beyond.faults import FloatNoise, HalfSensitivity, LazyCoin, reused_noise
-from ldpcash.claims import CODE, DELTA, FAILS, HOLDS, Claim, Finding, Lab, rate_of
+from ldpcash.claims import CODE, DELTA
 from ldpcash.experiments import crossing
+from ldpcash.ledger import FAILS, HOLDS, Claim, Finding, Lab, rate_of
 from ldpcash.plan import Plan
 from ldpcash.privacy import gaussian_sigma
 from ldpcash.protocols import Cash, Prot
@@ -37,9 +38,7 @@ from ldpcash.theory import (
 )
 
 BEYOND: list[Claim] = []
-
-
-claim = partial(claims.claim, book=BEYOND)
+claim = partial(ledger.claim, book=BEYOND)
 
 
 def verdict(true: bool) -> str:
@@ -78,8 +77,8 @@ def fair(lab: Lab) -> Finding:
 
 @claim(
     "10_fair_comparison",
-    "At sensitivity 2 and delta = 1e-4, from epsilon = 0.01 up, Cash needs less noise than Prot only"
-    " above 8.87",
+    "At sensitivity 2 and delta = 1e-4, from epsilon = 0.01 up, Cash needs less noise than Prot"
+    " only above 8.87",
 )
 def equal_noise(lab: Lab) -> Finding:
     equal = noise_crossing(DELTA)
