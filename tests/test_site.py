@@ -80,6 +80,11 @@ class TestPages:
             for picture in pictures:
                 assert re.match(r"[A-Z].*\.$", picture["alt"]), picture
 
+    def test_diagrams_keep_their_lines(self, site):
+        """One that does not come after two colons is a quotation to Sphinx, and filled as prose."""
+        for path in (site / "reference").glob("*.html"):
+            assert "<blockquote" not in path.read_text(), path.name
+
     def test_reference_has_arguments_and_examples(self, site):
         text = (site / "reference" / "ldpcash.polar.html").read_text()
         text = re.sub(r"<[^>]*>", "", text)

@@ -46,12 +46,12 @@ from ldpcash.protocols import Reals
 class Channels(ABC):
     """What both kinds of channels have in common."""
 
-    noise: float  # the estimate of a frequency from N reports has standard deviation noise/sqrt(N)
-    live: NDArray[np.bool_]  # (n,): coordinates of the code that carry something
-    cells: int  # what a channel's reports add up to are so many numbers
-    kind: type[np.generic]  # of the sums
-    payload: np.dtype[Any]  # what a client sends beside its seed
-    count: int  # K
+    noise: float  #: the estimate of a frequency from N reports has standard deviation noise/sqrt(N)
+    live: NDArray[np.bool_]  #: (n,): coordinates of the code that carry something
+    cells: int  #: what a channel's reports add up to are so many numbers
+    kind: type[np.generic]  #: of the sums
+    payload: np.dtype[Any]  #: what a client sends beside its seed
+    count: int  #: K
 
     def __init__(self, code: PolarCode, epsilon: float, channels: int) -> None:
         self.code = code

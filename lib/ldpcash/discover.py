@@ -1,4 +1,4 @@
-"""The server's search: channel means in, items and their frequencies out.
+"""The server's search: channel means in, items and their frequencies out::
 
     means (T, K, n) -> list decoding of every channel -> candidates that hash to their channel
                     -> estimates over all groups      -> those that clear the threshold
@@ -42,8 +42,8 @@ class Found(NamedTuple):
     [0.7]
     """
 
-    bits: Bits  # (R, k)
-    frequency: Reals  # (R,)
+    bits: Bits  #: (R, k)
+    frequency: Reals  #: (R,)
 
 
 def find_items(

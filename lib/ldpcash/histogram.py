@@ -1,8 +1,8 @@
-"""The general succinct histogram: every client holds any item, the server finds the frequent ones.
+"""The general succinct histogram: every client holds any item, the server finds the frequent ones::
 
-    items, strings or bits -> channels and symbols -> reports, bytes   the clients  `Plan.reports`
-                           -> sums that add up anywhere                the server   `Collector`
-                           -> a table: item, frequency, interval       the server   `histogram`
+    items, strings or bits -> channels and symbols -> reports, bytes   the clients  Plan.reports
+                           -> sums that add up anywhere                the server   Collector
+                           -> a table: item, frequency, interval       the server   histogram
 
 `succinct_histogram` does all of it in one call. A `Plan` (`plan`) holds the public parameters.
 Clients are split at random into T groups, each with a hash of its own, and the server searches all
@@ -46,12 +46,12 @@ class Entry(NamedTuple):
     'ANNA'
     """
 
-    item: Any  # a string, or (k,) bits
-    frequency: float  # estimated fraction of clients that hold it
-    # 95 % interval of it, for an item chosen beforehand. One that only just cleared the threshold
-    # had luck, and its interval covers less often.
+    item: Any  #: a string, or (k,) bits
+    frequency: float  #: estimated fraction of clients that hold it
+    #: 95 % interval of it, for an item chosen beforehand. One that only just cleared the threshold
+    #: had luck, and its interval covers less often. This is its lower end.
     low: float
-    high: float
+    high: float  #: upper end of that interval
 
 
 class Collector:

@@ -5,7 +5,7 @@ long it may simulate, and `ledger` runs a whole book::
 
     @claim(place, statement, book)  ->  Claim  ->  ledger(lab, book, letter): a table
 
-A verdict is one of
+A verdict is one of::
 
     holds                           the text as it stands
     holds under reading "..."       not as the text specifies it, but under a reading named here

@@ -65,7 +65,7 @@ def grid_delta(epsilon: float, scale: float, shift: int, count: int) -> float:
     Let W be the sum of the noise over these coordinates, counted in the direction from the second
     input to the first. The privacy loss of a report of the first is (2 shift W + count shift^2) /
     (2 scale^2): normalizations cancel, since moving by whole steps does not change them. If the
-    loss is epsilon at W = t, then
+    loss is epsilon at W = t, then::
 
         delta = E[(1 - e^(epsilon - loss))^+]
               = sum over k > t of P(W = k) (1 - exp(-(k - t) shift / scale^2)).
@@ -108,11 +108,11 @@ class Grid:
     (2, True, True)
     """
 
-    level: int  # the entries of a signal are +-level steps
-    scale: float  # of the noise, in steps
-    step: float  # 1 / (level sqrt(n))
-    weight: int  # of the heaviest codeword
-    apart: int  # coordinates in which two inputs can differ by one level
+    level: int  #: the entries of a signal are +-level steps
+    scale: float  #: of the noise, in steps
+    step: float  #: 1 / (level sqrt(n))
+    weight: int  #: of the heaviest codeword
+    apart: int  #: coordinates in which two inputs can differ by one level
 
     def delta(self, epsilon: float, reports: int = 1) -> float:
         """The delta of a client that reports once, or several times, whatever it holds and when.

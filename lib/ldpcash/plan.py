@@ -34,10 +34,10 @@ class Cost(NamedTuple):
     20
     """
 
-    report: int  # bytes that a client sends
-    state: int  # bytes that the server keeps
-    collect: int  # numbers that the server touches to take in all reports
-    search: int  # numbers that the first round of decoding touches
+    report: int  #: bytes that a client sends
+    state: int  #: bytes that the server keeps
+    collect: int  #: numbers that the server touches to take in all reports
+    search: int  #: numbers that the first round of decoding touches
 
 
 @dataclass(frozen=True)

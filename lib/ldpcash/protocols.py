@@ -102,7 +102,7 @@ class ReportSum:
 class Protocol(ABC):
     """What both protocols have in common, and all that simulations need to know of them."""
 
-    epsilon: float  # of each client's report
+    epsilon: float  #: of each client's report
 
     def __init__(self, code: PolarCode, decoder: Decoder) -> None:
         if not hasattr(decoder, "code"):

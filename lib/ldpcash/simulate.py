@@ -219,10 +219,10 @@ class Tally(NamedTuple):
     """
 
     trials: int = 0
-    errors: int = 0  # items decoded wrongly
-    off: float = 0.0  # sum of |estimated - true frequency|
+    errors: int = 0  #: items decoded wrongly
+    off: float = 0.0  #: sum of |estimated - true frequency|
     off_squared: float = 0.0
-    off_correct: float = 0.0  # the same over correctly decoded trials
+    off_correct: float = 0.0  #: the same over correctly decoded trials
     off_correct_squared: float = 0.0
 
     def plus(self, other: Tally) -> Tally:

@@ -1,4 +1,4 @@
-"""Symbols of a codeword under randomized response: the private report about all channels.
+"""Symbols of a codeword under randomized response: the private report about all channels::
 
     codeword -> blocks, one symbol of b bits each -> one symbol, masked, under randomized response
              -> counts of unmasked symbols, (K, blocks * 2**b) -> means (K, n), Walsh-Hadamard

@@ -1,4 +1,4 @@
-"""Reports as bytes: what travels from a client to the server, and what the server lets in.
+"""Reports as bytes: what travels from a client to the server, and what the server lets in::
 
     magic "lh", version | fingerprint | seed    | payload             | checksum
     3 bytes             | 4 bytes     | 8 bytes | Prot 1, Cash 4 K n  | 4 bytes

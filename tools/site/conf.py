@@ -38,6 +38,7 @@ autodoc_type_aliases = {  # shown by their names, as in the source, not by what 
     if isinstance(thing, (types.GenericAlias, types.UnionType)) or name == "ArrayLike"
 }
 python_maximum_signature_line_length = 80
+highlight_language = "none"  # what is not an example is a diagram
 
 html_theme = "sphinx_book_theme"
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is

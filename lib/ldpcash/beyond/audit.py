@@ -42,11 +42,11 @@ class Audit:
     True
     """
 
-    epsilon: float  # the privacy loss is at least this, with the stated confidence
+    epsilon: float  #: the privacy loss is at least this, with the stated confidence
     claimed: float
-    favours: str  # "a" or "b": the input under which the event is the more likely
-    hits: tuple[int, int]  # judged reports with the event: of that input, and of the other
-    judged: int  # reports of each input
+    favours: str  #: "a" or "b": the input under which the event is the more likely
+    hits: tuple[int, int]  #: judged reports with the event: of that input, and of the other
+    judged: int  #: reports of each input
 
     @property
     def refuted(self) -> bool:

@@ -1,4 +1,4 @@
-"""Histograms of real names: this project's and a peer's, on populations drawn alike.
+"""Histograms of real names: this project's and a peer's, on populations drawn alike::
 
     census -> N clients, each with a name -> a method's histogram -> Trial: what it found and missed
     trials of a method at one N and epsilon, added up -> MethodScore
@@ -63,8 +63,8 @@ class Names(NamedTuple):
     (1, 40)
     """
 
-    bits: Bits  # (M, 40)
-    share: Reals  # (M,): the rest up to 1 holds nothing
+    bits: Bits  #: (M, 40)
+    share: Reals  #: (M,): the rest up to 1 holds nothing
 
 
 @lru_cache(maxsize=1)
@@ -92,12 +92,12 @@ class Trial(NamedTuple):
     16
     """
 
-    top10: int  # how many of the ten most frequent items it has
+    top10: int  #: how many of the ten most frequent items it has
     top20: int
     found: int
-    false: int  # found, and held by nobody
-    covered: int  # true items whose interval holds their frequency
-    off: float  # sum of |estimated - true frequency| over true items
+    false: int  #: found, and held by nobody
+    covered: int  #: true items whose interval holds their frequency
+    off: float  #: sum of |estimated - true frequency| over true items
 
 
 @dataclass(frozen=True)

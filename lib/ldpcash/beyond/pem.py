@@ -48,9 +48,9 @@ class PemReports(NamedTuple):
     array([0, 0], dtype=uint8)
     """
 
-    seeds: Seeds  # (N,)
-    values: NDArray[np.uint16]  # (N,)
-    groups: NDArray[np.uint8]  # (N,)
+    seeds: Seeds  #: (N,)
+    values: NDArray[np.uint16]  #: (N,)
+    groups: NDArray[np.uint8]  #: (N,)
 
 
 class Pem:
