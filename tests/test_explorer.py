@@ -300,6 +300,24 @@ class TestExplorer:
             assert (f"{beside}, open squares" in label) is (chosen != beside)
         assert open_explorer.complaints == []
 
+    def test_the_table_has_the_numbers_of_both(self, open_explorer):
+        """Frequency errors, which differ from protocol to protocol at every epsilon."""
+        cells = (
+            "[...document.querySelectorAll('#explorer-table tr')].slice(1)"
+            ".map((row) => [...row.querySelectorAll('td')].map((cell) => cell.innerText))"
+        )
+        open_explorer.run("document.querySelector('.explorer-table').open = true")
+        code = explorer.codes()[64, "pw"]
+        for chosen, beside in permutations(explorer.PROTOCOLS, 2):
+            set_controls(open_explorer, protocol=chosen, beside=beside)
+            shown_rows = open_explorer.run(cells)
+            assert len(shown_rows) == len(explorer.EPSILONS)
+            for column, protocol in ((1, chosen), (3, beside)):
+                curve = TABLE["curves"][CURVES.index((protocol, code, 1000, 0.6))]
+                told = [float(row[column].split()[0]) for row in shown_rows]
+                expected = [off * explorer.OFF_UNIT for off in curve["off"]]
+                assert told == pytest.approx(expected, rel=0.006)
+
     @pytest.mark.parametrize("width", [320, 375, 1280])
     def test_nothing_of_the_picture_is_cut_off(self, open_explorer, width):
         """Whatever is chosen: the longest names, one above the other on a phone."""

@@ -1,5 +1,8 @@
 """Stored figures: all four files, the same bytes each time, and never half a file."""
 
+import subprocess
+import sys
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -120,3 +123,13 @@ def test_a_flow_has_a_box_for_each_step_and_arrows_between(folder):
     figures.draw_flow(ax, [(0.0, 0.2, "one"), (0.4, 0.2, "two"), (0.8, 0.1, "three")])
     assert [text.get_text() for text in ax.texts] == ["one", "two", "three"]
     assert len(ax.patches) == 3 + 2
+
+
+def test_style_needs_no_notebook():
+    """Neither IPython nor what shows figures in it is needed by a plain script."""
+    script = (
+        "import sys; sys.modules['matplotlib_inline'] = None;"
+        " from ldpcash.figures import use_style; use_style(); print('IPython' in sys.modules)"
+    )
+    run = [sys.executable, "-c", script]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "False\n"

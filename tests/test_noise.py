@@ -216,6 +216,9 @@ class TestProfile:
     def test_no_noise_and_nothing_but_noise(self):
         assert grid_delta(1.0, 4.0, 10_000, 1) == pytest.approx(1)
         assert grid_delta(50.0, 100.0, 1, 1) == 0
+        for wrong in ({"shift": 0}, {"shift": 1.5}, {"count": 0}, {"epsilon": -1.0}):
+            with pytest.raises(ValueError, match=f"^{next(iter(wrong))} = .*: needs a"):
+                grid_delta(**{"epsilon": 1.0, "scale": 10.0, "shift": 1, "count": 4, **wrong})
         with pytest.raises(ValueError, match=r"scale = 3\.9: needs a number from 4"):
             grid_delta(1.0, 3.9, 1, 1)
 

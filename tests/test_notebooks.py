@@ -6,7 +6,8 @@ import hashlib
 import json
 import re
 import sys
-import time
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -168,15 +169,22 @@ def test_a_kernel_that_dies_is_told(workshop, capsys):
 @pytest.mark.parametrize("error", [runner.NotebookError, OSError])
 def test_any_error_ends_the_run(tmp_path, monkeypatch, error):
     """Whatever waits is not started; what runs beside it may finish."""
-    begun = []
+    begun, over = [], threading.Event()
 
     def execute(name, values, scratch, started):
         begun.append(name)
         if name == "1":
             raise error("no")
-        time.sleep(2)  # the runner looks five times a second
+        over.wait(60)
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, wait=True, *, cancel_futures=False):
+            super().shutdown(False, cancel_futures=cancel_futures)
+            over.set()
+            super().shutdown(wait)
 
     monkeypatch.setattr(runner, "execute", execute)
+    monkeypatch.setattr(runner, "ThreadPoolExecutor", Pool)
     with pytest.raises(error):
         runner.execute_all([*"1234"], {}, tmp_path, keep=False)
     assert sorted(begun) in (["1", "2"], ["1", "2", "3"])  # 3 takes the place of 1 at once

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ldpcash import MLDecoder, PolarCode, SCLDecoder, gaussian_sigma
+from ldpcash import MLDecoder, PolarCode, SCLDecoder, gaussian_sigma, keep_threshold
 from ldpcash.protocols import Cash, Prot, ReportSum, fair_heads, holders, spread_evenly
 
 FALSE_ALARM = 1e-6
 PAPER = PolarCode.construct(64, 8)
 ITEM = np.array([1, 0, 1, 1, 0, 0, 1, 0], dtype=np.uint8)
+X0 = 2 * int(PAPER.encode(ITEM)[0]) - 1  # sign of the signal's first entry
 
 
 def collect(protocol, item, held, clients, trials, rng):
@@ -358,13 +359,44 @@ class TestCorners:
         for epsilon in (0, -1.0, np.inf, np.nan, "1", None, True):
             with pytest.raises(ValueError, match=r"^epsilon = .*: needs a"):
                 protocol(PAPER, epsilon)
-        with pytest.raises(ValueError, match=r"^decoder = 8: needs a decoder, such as"):
-            protocol(PAPER, 1.0, decoder=8)
+        for wrong in (8, 0, Cash(PAPER, 1.0)):
+            with pytest.raises(ValueError, match=r"^decoder = .*: needs a decoder, such as"):
+                protocol(PAPER, 1.0, decoder=wrong)
         for delta in (0, 1, np.nan, "1e-4"):
             with pytest.raises(ValueError, match=r"^delta = .*: needs a number"):
                 Cash(PAPER, 1.0, delta)
         with pytest.raises(ValueError, match=r"^n = 0: needs a whole number from 1"):
             ReportSum(0)
+
+    @pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1.0, 8.0, 50.0])
+    def test_the_coin_of_prot_is_the_largest_that_epsilon_allows(self, epsilon):
+        """Words below the threshold keep the sign, and no others."""
+
+        class Words:
+            """One word for both coordinates, which are 0, and one for each coin."""
+
+            def integers(self, low, high, count, dtype):
+                threshold = keep_threshold(epsilon)
+                return np.array([0] if count == 1 else [threshold - 1, threshold], dtype=dtype)
+
+        prot = Prot(PAPER, epsilon, empty="positive")
+        sent = prot.reports([ITEM, ITEM], [True, True], Words())
+        assert np.sign(sent[:, 0]).tolist() == [X0, -X0]
+
+    @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, float])
+    def test_the_noise_of_cash_does_not_depend_on_the_type_of_n(self, kind):
+        cash = Cash(PAPER, 1.0)
+        drawn = [
+            cash.mean_reports([ITEM], 0.5, clients, np.random.default_rng(1))
+            for clients in (100, kind(100))
+        ]
+        np.testing.assert_array_equal(*drawn)
+
+    def test_single_precision_is_kept(self):
+        """As the docstring of the decoder says, which is then twice as fast."""
+        cash = Cash(PAPER, 1.0)
+        assert cash._means(np.zeros(64, np.float32)).dtype == np.float32
+        assert cash._means(np.zeros(64, np.float16)).dtype == np.float64
 
     @pytest.mark.parametrize("clients", [np.int8(100), np.uint16(20_000), 1e6, 5 * 10**9])
     @pytest.mark.parametrize("frequency", [0, 0.5, 1])

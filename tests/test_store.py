@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from ldpcash.store import DamagedError, Store, result_folder, write_whole
+import ldpcash.store
+from ldpcash.store import DamagedError, Store, home_folder, result_folder, write_whole
 
 ABOUT = {"code": "v1", "seed": 3, "epsilon": 0.1}
 RESULT = {"errors": 12, "off": 0.1 + 0.2}
@@ -96,3 +97,11 @@ def test_results_are_kept_where_the_environment_says(monkeypatch, tmp_path):
     assert result_folder() == tmp_path
     monkeypatch.delenv("LDPCASH_RESULTS")
     assert result_folder().parts[-2:] == ("build", "results")
+
+
+def test_a_copy_without_a_repository_uses_the_current_folder(tmp_path, monkeypatch):
+    """As after `pip install`, where modules lie far from any pyproject.toml."""
+    assert (home_folder() / "pyproject.toml").is_file()
+    monkeypatch.setattr(ldpcash.store, "__file__", str(tmp_path / "lib" / "ldpcash" / "store.py"))
+    monkeypatch.chdir(tmp_path)
+    assert home_folder() == tmp_path

@@ -51,7 +51,7 @@ def test_is_held_against_what_was_committed(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(verify, "ROOT", tmp_path)
     draw(tmp_path / "figures")
     assert verify.committed_figures(tmp_path / "scratch") == tmp_path / "figures"
-    assert "there is no git repository here" in capsys.readouterr().out
+    assert "git does not know the committed figures" in capsys.readouterr().out
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=b"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "Draw"]):
         subprocess.run([*git, *command], check=True)

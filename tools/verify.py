@@ -15,8 +15,8 @@ import io
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -45,14 +45,14 @@ def main(arguments=None):
 
 def committed_figures(scratch):
     """The folder of figures as committed, unpacked in ``scratch``."""
-    command = ["git", "-C", str(ROOT), "archive", "HEAD", "figures"]
+    command = ["git", "-C", str(ROOT), "archive", "--format=zip", "HEAD", "figures"]
     try:
         archive = subprocess.run(command, capture_output=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        print("there is no git repository here: comparing with figures/ as it stands")
+        print("git does not know the committed figures: comparing with figures/ as it stands")
         return ROOT / "figures"
-    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(scratch / "committed", filter="data")
+    with zipfile.ZipFile(io.BytesIO(archive)) as files:
+        files.extractall(scratch / "committed")
     return scratch / "committed" / "figures"
 
 

@@ -34,7 +34,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from ldpcash.checks import positive, real_number
+from ldpcash.checks import fraction, positive
 from ldpcash.hashing import Seeds, check_channels
 from ldpcash.noise import Grid, discrete_gaussian, safe_grid
 from ldpcash.normals import normals
@@ -137,7 +137,7 @@ class CashChannels(Channels):
 
     def __init__(self, code: PolarCode, epsilon: float, channels: int, delta: float = 1e-4) -> None:
         super().__init__(code, epsilon, channels)
-        self.delta = real_number("delta", delta)
+        self.delta = fraction("delta", delta)
         self.cells = code.n
         self.live = np.ones(code.n, dtype=bool)
         self.payload = np.dtype(("<f4", (self.count, code.n)))

@@ -29,7 +29,8 @@ def real_number(name: str, value: Any, least: float = -math.inf, most: float = m
     number = _as_float(name, value)
     if math.isfinite(number) and least <= number <= most:
         return number
-    allowed = "finite number" if least == -math.inf else f"number{_range(least, most)}"
+    unbounded = (least, most) == (-math.inf, math.inf)
+    allowed = "finite number" if unbounded else f"number{_range(least, most)}"
     raise ValueError(f"{name} = {value!r}: needs a {allowed}")
 
 
@@ -58,9 +59,12 @@ def fraction(name: str, value: Any) -> float:
 
 
 def _as_float(name: str, value: Any) -> float:
-    if _is_real(value):
+    if not _is_real(value):
+        raise ValueError(f"{name} = {value!r}: needs a number")
+    try:
         return float(value) + 0.0  # there is one zero
-    raise ValueError(f"{name} = {value!r}: needs a number")
+    except OverflowError:  # a whole number beyond all floats
+        return math.inf if value > 0 else -math.inf
 
 
 def _is_real(value: Any) -> bool:
@@ -69,4 +73,5 @@ def _is_real(value: Any) -> bool:
 
 
 def _range(least: float, most: float) -> str:
-    return f" from {least}" + ("" if most == math.inf else f" to {most}")
+    start = "" if least == -math.inf else f" from {least}"
+    return start + ("" if most == math.inf else f" to {most}")

@@ -81,6 +81,8 @@ class Collector:
     def add(self, seeds: ArrayLike, sent: ArrayLike) -> None:
         """Take in reports as arrays, as `Plan.reports` makes them: all, or none and an error."""
         words, values = np.asarray(seeds), np.asarray(sent)
+        if words.dtype == np.dtype(">u8"):
+            words = words.astype(np.uint64)
         one = self.plan.channels.payload
         shape, kind = (words.size, *one.shape), one.base.kind
         if words.ndim != 1 or words.dtype != np.uint64:
@@ -189,6 +191,7 @@ def draw_collector(
         )
     if (held < 0).any():
         raise ValueError(f"counts holds {held.min()}: needs whole numbers from 0")
+    empty = whole_number("empty", empty, 0)
     share = np.full(plan.groups, 1 / plan.groups)
     split = rng.multinomial(held, share)
     collector = Collector(plan)

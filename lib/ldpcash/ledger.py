@@ -122,7 +122,10 @@ class Lab:
         reached = [crossing(found[name], 1e-3) for name in names]
         for name, epsilon in zip(names, reached, strict=True):
             if epsilon is None and min(row.low for row in found[name]) <= 1e-3:
-                raise ValueError(f"grid = {grid!r}: {name} may reach 1e-3, but not between points")
+                raise ValueError(
+                    f"max_trials = {self.max_trials}: too few, or the wrong grid {grid}, to say"
+                    f" where {name} reaches 1e-3"
+                )
         return reached
 
     def items(self) -> tuple[Bits, np.random.Generator]:

@@ -20,11 +20,13 @@ from scipy.special import ndtri
 
 from ldpcash import wire
 from ldpcash.channels import CashChannels, Channels
-from ldpcash.checks import real_number, whole_number
+from ldpcash.checks import fraction, whole_number
 from ldpcash.hashing import ChannelHash, Seeds, groups
 from ldpcash.noise import random_words
 from ldpcash.polar import PolarCode, as_bits
 from ldpcash.symbols import ProtChannels, symbol_bits, symbol_code
+
+_MOST_BITS = 1000  # of an item: a share of 2**-k of a false-discovery rate is still a float
 
 
 class Cost(NamedTuple):
@@ -72,7 +74,7 @@ class Plan:
             "hash_seed": whole_number("hash_seed", self.hash_seed, 0),
             "groups": whole_number("groups", self.groups, 1, 256),
             "list_size": whole_number("list_size", self.list_size, 1),
-            "fdr": check_fdr(self.fdr),
+            "fdr": fraction("fdr", self.fdr),
         }
         for name, value in checked.items():  # plain numbers, whatever kind was given
             object.__setattr__(self, name, value)
@@ -118,14 +120,14 @@ class Plan:
             options: all else that a plan has.
         """
         clients = whole_number("clients", clients, 1)
-        k = whole_number("k", k, 1)
+        k = whole_number("k", k, 1, _MOST_BITS)
         if protocol not in ("Prot", "Cash"):
             raise ValueError(f"protocol = {protocol!r}: choose one of Prot, Cash")
         if protocol == "Cash" and bits not in (None, 1):
             raise ValueError(f"bits = {bits!r}: symbols of several bits are Prot's, not Cash's")
         if bits is None:
             bits = 1 if protocol == "Cash" or code is not None else symbol_bits(epsilon)
-        bar = threshold(k, check_fdr(options.get("fdr", 0.05)))
+        bar = threshold(k, fraction("fdr", options.get("fdr", 0.05)))
         if code is None:
             code = symbol_code(k, bits, bar + 0.5)
         elif code.k != k:
@@ -211,22 +213,12 @@ class Plan:
         >>> Plan.choose(10**6, 40, 2.0).cost(10**6)
         Cost(report=20, state=1048576, collect=256000000, search=150994944)
         """
+        clients = whole_number("clients", clients, 0)
         channels, n = self.channels, self.channels.code.n
         sums = channels.count * channels.cells
         each = math.prod(channels.payload.shape) if channels.payload.shape else channels.count
         search = self.groups * channels.count * self.list_size * n * (n.bit_length() - 1)
         return Cost(self.report_size, 8 * self.groups * sums, clients * each, search)
-
-
-def check_fdr(fdr: Any) -> float:
-    """A false-discovery rate as a float, if it is between 0 and 1.
-
-    >>> check_fdr(0.05)
-    0.05
-    """
-    if not 0 < real_number("fdr", fdr) < 1:
-        raise ValueError(f"fdr = {fdr!r}: needs a number between 0 and 1")
-    return float(fdr)
 
 
 def threshold(k: int, fdr: float) -> float:

@@ -49,7 +49,9 @@ class Terminal(Silent):
     """One line on stderr, written over again and again.
 
     >>> import contextlib, io
-    >>> with contextlib.redirect_stderr(io.StringIO()) as screen:
+    >>> from unittest.mock import patch
+    >>> wide = patch.dict(os.environ, COLUMNS="80")
+    >>> with wide, contextlib.redirect_stderr(io.StringIO()) as screen:
     ...     Terminal().update(0.5, "half of it")
     >>> screen.getvalue().endswith("[##########..........] half of it")
     True

@@ -105,7 +105,7 @@ class Protocol(ABC):
     epsilon: float  #: of each client's report
 
     def __init__(self, code: PolarCode, decoder: Decoder) -> None:
-        if not hasattr(decoder, "code"):
+        if not hasattr(decoder, "decode"):
             raise ValueError(f"decoder = {decoder!r}: needs a decoder, such as an SCLDecoder")
         if decoder.code != code:
             raise ValueError(f"decoder = one for {decoder.code!r}: the code here is {code!r}")
@@ -269,7 +269,7 @@ class Cash(Protocol):
         delta: float = 1e-4,
         decoder: Decoder | None = None,
     ) -> None:
-        super().__init__(code, decoder or SCLDecoder(code, 8))
+        super().__init__(code, SCLDecoder(code, 8) if decoder is None else decoder)
         self.epsilon = positive("epsilon", epsilon)
         self.delta = fraction("delta", delta)
         self.sigma = gaussian_sigma(self.epsilon, self.delta, max(code.sensitivity, 1.0))
@@ -356,7 +356,7 @@ class Prot(Protocol):
         decision: Literal["hard", "soft"] = "hard",
         frequency_from: Literal["mean", "rounded"] = "mean",
     ) -> None:
-        super().__init__(code, decoder or MLDecoder(code))
+        super().__init__(code, MLDecoder(code) if decoder is None else decoder)
         for name, value, allowed in (
             ("empty", empty, ("uniform", "positive")),
             ("decision", decision, ("hard", "soft")),

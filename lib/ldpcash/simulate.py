@@ -27,7 +27,7 @@ import numpy as np
 import scipy
 from scipy.special import betaincinv
 
-from ldpcash.checks import real_number, whole_number
+from ldpcash.checks import fraction, real_number, whole_number
 from ldpcash.decode import MLDecoder, SCLDecoder, sum_halves
 from ldpcash.polar import PolarCode
 from ldpcash.protocols import Cash, Prot, Protocol, holders
@@ -290,9 +290,7 @@ def binomial_interval(errors: int, trials: int, confidence: float = 0.95) -> tup
     """
     trials = whole_number("trials", trials, 1)
     errors = whole_number("errors", errors, 0, trials)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence = {confidence!r}: needs a number between 0 and 1")
-    tail = (1 - confidence) / 2
+    tail = (1 - fraction("confidence", confidence)) / 2
     low = betaincinv(errors, trials - errors + 1, tail) if errors else 0.0
     high = betaincinv(errors + 1, trials - errors, 1 - tail) if errors < trials else 1.0
     return float(low), float(high)

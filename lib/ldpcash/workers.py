@@ -55,8 +55,13 @@ class Processes(ProcessPoolExecutor):
         1
         >>> pool.shutdown()
         """
+        # The pool has to know before its workers die, or it takes that for an accident: it would
+        # then report it to futures that were cancelled, which is an error of its own.
+        manager: Any = self._executor_manager_thread  # None if nothing was ever submitted
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
         self._lifeline.close()
-        super().shutdown(wait, cancel_futures=cancel_futures)
+        if wait and manager is not None:
+            manager.join()
 
 
 class Here(Executor):

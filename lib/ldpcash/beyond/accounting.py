@@ -33,8 +33,7 @@ def response_delta(epsilon: float, each: float, reports: int) -> float:
     >>> response_delta(2.0, 1.0, 2), round(response_delta(2.0, 1.0, 5), 4)
     (0.0, 0.4412)
     """
-    if real_number("epsilon", epsilon) < 0:
-        raise ValueError(f"epsilon = {epsilon!r}: needs a number from 0")
+    epsilon = real_number("epsilon", epsilon, 0)
     each = positive("each", each)
     reports = whole_number("reports", reports, 0)
     flipped = np.arange(reports + 1)

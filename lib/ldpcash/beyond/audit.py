@@ -23,7 +23,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
-from ldpcash.checks import whole_number
+from ldpcash.checks import fraction, whole_number
 from ldpcash.polar import Bits, PolarCode
 from ldpcash.protocols import Protocol, Reals
 
@@ -88,9 +88,7 @@ def audit(
     (0.94, False)
     """
     samples = whole_number("samples", samples, 100)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence = {confidence!r}: needs a number between 0 and 1")
-    inputs, doubt = (input_a, input_b), (1 - confidence) / 2
+    inputs, doubt = (input_a, input_b), (1 - fraction("confidence", confidence)) / 2
     learn, choose, judge = samples // 4, samples // 2 - samples // 4, samples - samples // 2
 
     def draw(use: Score, count: int) -> list[Reals]:

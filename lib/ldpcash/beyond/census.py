@@ -152,6 +152,7 @@ def run_trial(method: str, clients: int, epsilon: float, seed: int, number: int)
     >>> run_trial("symbols, soft", 100_000, 4.0, seed=1, number=0).top10
     10
     """
+    _check_method(method)
     key = zlib.crc32(f"{method} {int(clients)} {float(epsilon)!r}".encode())
     rng = np.random.default_rng(SeedSequence([seed, key], spawn_key=(number,)))
     names = census_names()
@@ -176,6 +177,11 @@ def run_trial(method: str, clients: int, epsilon: float, seed: int, number: int)
     )
 
 
+def _check_method(method: str) -> None:
+    if method not in METHODS | VARIANTS:
+        raise ValueError(f"method = {method!r}: choose one of {'; '.join(METHODS | VARIANTS)}")
+
+
 def compare_methods(
     methods: Iterable[str],
     clients: Sequence[int],
@@ -193,8 +199,7 @@ def compare_methods(
     trials = whole_number("trials", trials, 1)
     settings = [(m, n, e) for m in methods for n in clients for e in epsilons]
     for method, _, _ in settings:
-        if method not in METHODS | VARIANTS:
-            raise ValueError(f"method = {method!r}: choose one of {'; '.join(METHODS | VARIANTS)}")
+        _check_method(method)
     where: Any = Here() if executor is None else executor
     running = [
         [where.submit(run_trial, *setting, seed, number) for number in range(trials)]

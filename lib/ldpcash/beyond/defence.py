@@ -22,7 +22,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from ldpcash.checks import positive
+from ldpcash.checks import fraction, positive, real_number
 from ldpcash.polar import Bits, PolarCode
 from ldpcash.privacy import response_scale
 from ldpcash.protocols import Cash, Prot, Protocol, Reals, ReportSum, holders
@@ -47,8 +47,7 @@ def largest_norm(cash: Cash, rejection: float = 1e-6) -> float:
     >>> round(largest_norm(Cash(PolarCode.construct(64, 8), 1.0)), 1)
     73.4
     """
-    if not 0 < rejection < 1:
-        raise ValueError(f"rejection = {rejection!r}: needs a number between 0 and 1")
+    rejection = fraction("rejection", rejection)
     sigma = cash.grid.scale * cash.grid.step
     return sigma * math.sqrt(stats.ncx2.isf(rejection, cash.code.n, 1 / sigma**2))
 
@@ -229,6 +228,7 @@ def cheats_to_shift(
     >>> round(cheats_to_shift(Prot(PolarCode.construct(64, 8), 1.0), 0.6, 100_000, 0.1, 0.0))
     6831
     """
+    frequency = real_number("frequency", frequency, 0, 1)
     most = response_scale(protocol.epsilon) if isinstance(protocol, Prot) else limit
     lead = most - frequency - positive("shift", shift)
     if lead <= 0:

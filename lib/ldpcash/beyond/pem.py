@@ -26,11 +26,11 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, ndtri
 
-from ldpcash.checks import positive, whole_number
+from ldpcash.checks import fraction, positive, whole_number
 from ldpcash.hashing import GOLDEN, Seeds, mix
 from ldpcash.histogram import Entry
 from ldpcash.packing import Packing
-from ldpcash.plan import Cost, check_fdr
+from ldpcash.plan import Cost
 from ldpcash.polar import Bits, as_bits
 from ldpcash.protocols import Reals
 from ldpcash.wire import report_size
@@ -85,7 +85,7 @@ class Pem:
         self.start = min(whole_number("start", start, 1, 24), self.k)
         self.step = whole_number("step", step, 1, 16)
         self.keep = whole_number("keep", keep, 1)
-        self.fdr = check_fdr(fdr)
+        self.fdr = fraction("fdr", fdr)
         self.lengths = [*range(self.start, self.k, self.step), self.k]
         self.hashed = round(math.exp(self.epsilon)) + 1  # g
         self.match = math.exp(self.epsilon) / (math.exp(self.epsilon) + self.hashed - 1)
