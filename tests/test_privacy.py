@@ -68,7 +68,7 @@ def test_delta_with_no_noise_and_with_nothing_but_noise():
 @pytest.mark.parametrize("delta", DELTAS)
 def test_delta_inverts_sigma(epsilon, delta):
     sigma = gaussian_sigma(epsilon, delta, 2.0)
-    assert gaussian_delta(epsilon, sigma, 2.0) == pytest.approx(delta, rel=1e-10)
+    assert gaussian_delta(epsilon, sigma, 2.0) == pytest.approx(delta, rel=1e-10, abs=0)
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 0.5, 1.0, 2.0, 4.0, 20.0])
