@@ -102,6 +102,6 @@ def test_results_are_kept_where_the_environment_says(monkeypatch, tmp_path):
 def test_a_copy_without_a_repository_uses_the_current_folder(tmp_path, monkeypatch):
     """As after `pip install`, where modules lie far from any pyproject.toml."""
     assert (home_folder() / "pyproject.toml").is_file()
-    monkeypatch.setattr(ldpcash.store, "__file__", str(tmp_path / "site" / "ldpcash" / "a" / "b.py"))
+    monkeypatch.setattr(ldpcash.store, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
     monkeypatch.chdir(tmp_path)
     assert home_folder() == tmp_path
