@@ -1,7 +1,8 @@
 # Targets that run Python first make .venv, if it is not there or not up to date. `make help` lists
 # them all.
 
-PYTHON ?= python3
+# Another Python, once chosen, stays: the environment says which made it.
+PYTHON ?= $(or $(wildcard $(shell sed -n 's/^executable = //p' .venv/pyvenv.cfg 2>/dev/null)),python3)
 BIN := .venv/bin
 # In a container one is usually root, which Jupyter wants to be told.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -68,7 +69,7 @@ lock: .venv/ready ## pin the newest versions of requirements.in in requirements.
 	  --python-version 3.11 --fork-strategy fewest --generate-hashes --no-strip-extras \
 	  requirements.in --output-file requirements.lock
 
-clean: ## remove what the targets wrote, but not .venv and not figures/
+clean: ## remove build/ with all stored results, and caches, but not .venv and not figures/
 	rm -rf build __pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis lib/*.egg-info
 	find lib tests tools notebooks -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
 	find tools/ipython -mindepth 2 ! -name ipython_kernel_config.py -delete

@@ -52,7 +52,7 @@ def cluster(tmp_path):
 
 
 def test_the_readme_s_lines_move_a_sweep_to_a_cluster(cluster, tmp_path):
-    lines = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[3]
+    lines = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[4]
     assert len([line for line in lines.splitlines() if line]) == 3
     lines = lines.replace("tcp://scheduler:8786", cluster.scheduler.address)
     rule = {"min_errors": 60, "max_trials": 12_000}

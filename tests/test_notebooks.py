@@ -264,8 +264,9 @@ class TestProgress:
         assert runner.time_left(expected, {}, {}, 0.0) == 50  # a, then c, while b and d run
         started = {"a": 100.0, "b": 100.0}
         assert runner.time_left(expected, started, {}, 105.0) == 45
-        # a took twice as long as expected, and b has been running for 25 s
-        assert runner.time_left(expected, started, {"a": 20.0}, 125.0) == 80
+        # a took four times as long, which with 60 s at the expected pace makes 100 s for 70
+        left = runner.time_left(expected, started, {"a": 40.0}, 125.0)
+        assert left == pytest.approx(40 * 100 / 70)
         # all take longer than expected: there is always something left
         assert runner.time_left({"a": 10}, {"a": 0.0}, {}, 30.0) == 3
         assert runner.time_left({"a": 10}, {"a": 0.0}, {"a": 20.0}, 30.0) is None

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from ldpcash import Cash, Plan, PolarCode
@@ -22,7 +23,7 @@ import notebooks as runner  # noqa: E402
 
 
 def run_example(number):
-    """What the README's example of this number prints; `test_cluster.py` runs the third."""
+    """What the README's example of this number prints; `test_cluster.py` runs that of a cluster."""
     example = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[number]
     run = [sys.executable, "-c", example]
     return subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()
@@ -45,6 +46,27 @@ def test_the_readme_s_code_runs_as_written():
     lines = run_example(2).splitlines()
     assert lines[0].startswith("PolarCode(8, [3, 5], {")
     assert lines[1] == "True"
+
+
+def test_the_readme_s_protocol_runs_as_written():
+    """And its two laws agree: five standard errors of means and variances, below 1e-6 each."""
+    errors, trials = map(int, run_example(3).split())
+    assert 0 < errors < trials
+    example = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[3]
+    names = {}
+    exec(example.partition('PROTOCOLS["Laplace"]')[0], names)
+    protocol = names["Laplace"](PolarCode.construct(8, 3), epsilon=5.0)
+    item, clients, times = [1, 0, 1], 40, 2000
+    rng = np.random.default_rng(1)
+    holds = np.tile(np.arange(clients) < 30, times)
+    sent = protocol.reports(np.tile(item, (clients * times, 1)), holds, rng)
+    by_clients = sent.reshape(times, clients, 8).mean(axis=1)
+    by_law = protocol.mean_reports(np.tile(item, (times, 1)), 0.75, clients, rng)
+    spread = protocol.scale * np.sqrt(2 / clients)
+    signal = 0.75 * (2.0 * protocol.code.encode(item) - 1) / np.sqrt(8)
+    for means in (by_clients, by_law):
+        assert abs(means.mean(axis=0) - signal).max() < 5.4 * spread / np.sqrt(times)
+        assert abs(means.var() / spread**2 - 1) < 6 * np.sqrt(2 / (8 * times))
 
 
 def test_the_readme_s_parameters_run(tmp_path):
@@ -80,7 +102,7 @@ def test_the_readme_shows_pictures_that_exist():
 
 
 def test_the_readme_s_histogram_runs_as_written():
-    lines = run_example(4).splitlines()
+    lines = run_example(5).splitlines()
     assert [line.split()[0] for line in lines] == ["ANNA", "BOB"]
 
 

@@ -4,6 +4,7 @@ Every statistical test has a fixed seed and a false-alarm rate of at most 1e-6.
 """
 
 import dataclasses
+import importlib
 import itertools
 import json
 import math
@@ -390,3 +391,27 @@ class TestInterval:
     def test_refuses_nonsense(self, wrong, name):
         with pytest.raises(ValueError, match=f"^{name}: needs a"):
             binomial_interval(*wrong)
+
+
+class TestCodeVersion:
+    def test_a_protocol_of_one_s_own_counts(self, tmp_path, monkeypatch):
+        """Or results of a mistake would be found again after it was mended."""
+        versions = [code_version()]
+        for number, text in enumerate(["", "# mended", ""]):
+            path = tmp_path / f"own{number}.py"
+            path.write_text(f"from ldpcash import Cash\nclass Own(Cash): pass\n{text}")
+            monkeypatch.syspath_prepend(tmp_path)
+            own = importlib.import_module(path.stem).Own
+            monkeypatch.setitem(simulate.PROTOCOLS, "Own", own)
+            versions.append(code_version())
+        assert versions[1] == versions[3]
+        assert len(set(versions)) == 3
+
+    def test_one_without_a_file_is_never_the_same(self, monkeypatch):
+        versions = []
+        for _ in range(2):
+            names = {"__name__": "nowhere"}
+            exec("from ldpcash import Cash\nclass Own(Cash): pass", names)
+            monkeypatch.setitem(simulate.PROTOCOLS, "Own", names["Own"])
+            versions += [code_version(), code_version()]
+        assert versions[0] == versions[1] != versions[2] == versions[3]

@@ -69,7 +69,7 @@ def is_ready(wanted):
 
 def build(wanted):
     if os.path.exists(VENV):
-        say("starting .venv over: it is unfinished or not up to date")
+        say("starting .venv over: it is unfinished, or made for another lock, Python or folder")
         if os.path.exists(STAMP):
             os.remove(STAMP)
         shutil.rmtree(VENV)

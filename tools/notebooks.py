@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 EXECUTED = ROOT / "build" / "notebooks"
 AT_ONCE = 2
+PACE_PRIOR = 60  # seconds of work that count as done at the expected pace
 
 
 class NotebookError(Exception):
@@ -101,7 +102,8 @@ def execute_all(names, values, scratch, keep):
             raise
         except KeyboardInterrupt:
             line.close()
-            print("interrupted", file=sys.stderr, flush=True)
+            kept = "" if keep else "; finished chunks of simulations are kept for the next run"
+            print(f"interrupted{kept}", file=sys.stderr, flush=True)
             os._exit(130)  # kernels end with this process
         finally:
             line.close()
@@ -118,11 +120,13 @@ def expected_seconds(names):
 def time_left(expected, started, seconds, now):
     """Seconds until all notebooks are done, or None if nothing is known about them.
 
-    Those that are finished tell how fast this machine is. One that has taken longer than that lets
-    expect will take a tenth longer still; and whoever is done first takes the next that waits.
+    Those that are finished tell how fast this machine is, the longer the surer. One that has taken
+    longer than that lets expect will take a tenth longer still; and whoever is done first takes the
+    next that waits.
     """
     known = [name for name in seconds if name in expected]
-    pace = sum(seconds[n] for n in known) / sum(expected[n] for n in known) if known else 1.0
+    took, should = (sum(table[name] for name in known) for table in (seconds, expected))
+    pace = (took + PACE_PRIOR) / (should + PACE_PRIOR)
     unfinished = [name for name in expected if name not in seconds]
     ends = []
     for name in sorted(unfinished, key=lambda name: name not in started):  # those that run first

@@ -17,6 +17,7 @@ import hashlib
 import inspect
 import json
 import math
+import secrets
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
@@ -40,7 +41,7 @@ _CHUNK_VALUES = 2**25  # trials times n times list size of the largest chunks
 _BLOCK = 4096  # trials that are drawn and decoded together, fewer for long codes
 _BLOCK_VALUES = 2**20  # trials times n of a block
 _NO_RESULT = {  # modules that no result hangs on
-    *("claims.py", "experiments.py", "figures.py", "progress.py"),
+    *("claims.py", "experiments.py", "figures.py", "ledger.py", "progress.py"),
     *("channels.py", "discover.py", "hashing.py", "histogram.py", "packing.py"),
     *("plan.py", "symbols.py", "wire.py"),
     *("store.py", "sweeps.py", "theory.py", "workers.py"),
@@ -407,7 +408,7 @@ def _protocol(point: Point) -> Protocol:
 
 def _hash_of_code(folder: Path) -> str:
     digest = hashlib.sha256(f"{np.__version__} {scipy.__version__}".encode())
-    for path in sorted(folder.glob("*.py")):  # no point can ask for anything of the annex
+    for path in sorted(folder.glob("*.py")):
         if path.name not in _NO_RESULT:
             digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:32]
@@ -416,10 +417,25 @@ def _hash_of_code(folder: Path) -> str:
 _CODE_VERSION = _hash_of_code(Path(__file__).parent)  # now, as long as it is what was imported
 
 
+@lru_cache
+def _hash_of_class(protocol: type) -> str:
+    """Of the file that defines a protocol; a number never seen before if there is none to read."""
+    try:
+        return hashlib.sha256(Path(inspect.getfile(protocol)).read_bytes()).hexdigest()
+    except (OSError, TypeError):
+        return secrets.token_hex(16)
+
+
 def code_version() -> str:
     """A hash of all code that results depend on: this package's modules, NumPy and SciPy.
+
+    The annex is not part of it, but protocols that others entered in `PROTOCOLS` are.
 
     >>> len(code_version())
     32
     """
-    return _CODE_VERSION
+    others = [p for p in PROTOCOLS.values() if p.__module__ != Protocol.__module__]
+    if not others:
+        return _CODE_VERSION
+    everything = " ".join([_CODE_VERSION, *map(_hash_of_class, others)])
+    return hashlib.sha256(everything.encode()).hexdigest()[:32]
