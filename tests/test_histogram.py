@@ -342,6 +342,15 @@ class TestBadInput:
         assert (collector.clients == 0).any()
         assert collector.histogram() == []
 
+    @pytest.mark.parametrize("protocol", ["Prot", "Cash"])
+    def test_numbers_of_a_machine_with_another_byte_order(self, protocol):
+        plan = Plan.choose(100, 20, 1.0, protocol=protocol)
+        seeds, sent = plan.reports(BITS, np.ones(len(BITS), bool), np.random.default_rng(1))
+        mine, theirs = Collector(plan), Collector(plan)
+        mine.add(seeds, sent)
+        theirs.add(seeds.astype(">u8"), sent.astype(sent.dtype.newbyteorder(">")))
+        np.testing.assert_array_equal(mine.sums, theirs.sums)
+
     @pytest.mark.parametrize(
         ("bits", "holds", "message"),
         [

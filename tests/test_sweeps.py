@@ -415,8 +415,8 @@ class TestProcesses:
         assert kills >= 3
 
     def killed(self, folder, rng):
-        """A sweep, killed soon after it has stored some chunks, unless it was done by then: its exit
-        code, and what it wrote to stdout and stderr."""
+        """A sweep that is killed soon after it has stored some chunks, unless it was done by then:
+        its exit code, and what it wrote to stdout and stderr."""
         process = start_script(SCRIPT, folder)
         enough = len(chunks_in(folder)) + rng.randrange(1, 4)
         while process.poll() is None and len(chunks_in(folder)) < enough:
