@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from ldpcash.checks import fraction, positive, real_number
-from ldpcash.polar import Bits, PolarCode
+from ldpcash.polar import Bits, PolarCode, bits_of
 from ldpcash.privacy import response_scale
 from ldpcash.protocols import Cash, Prot, Protocol, Reals, ReportSum, holders
 
@@ -134,8 +134,7 @@ def item_at_distance(code: PolarCode, weight: int) -> Bits:
     found = np.flatnonzero(weights == weight)
     if weight == 0 or not found.size:  # weight 0 is the same item
         raise ValueError(f"weight = {weight!r}: the code has {np.unique(weights[1:]).tolist()}")
-    digits = [int(found[0]) >> (code.k - 1 - i) & 1 for i in range(code.k)]
-    return np.array(digits, dtype=np.uint8)
+    return bits_of(found[0], code.k)
 
 
 def cheating_total(
