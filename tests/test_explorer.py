@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ldpcash import gaussian_sigma, sweep
-from ldpcash.simulate import binomial_interval
-from ldpcash.theory import biorthogonal_error, signal_to_noise, simplex_error, union_bound
+from ldpcash.paper.theory import biorthogonal_error, signal_to_noise, simplex_error, union_bound
+from ldpcash.simulation.trials import binomial_interval
 
 ROOT = Path(__file__).parents[1]
 

@@ -246,8 +246,9 @@ class TestProgress:
     def test_a_kernel_s_sweep_is_seen(self, workshop, monkeypatch):
         """The runner reads what a sweep in the notebook writes."""
         sweep = (
-            "import time\nfrom ldpcash.progress import progress_bar\nbar = progress_bar()\n"
-            "bar.update(0.5, 'half of it')\ntime.sleep(1)\nbar.close()\nprint(x)"
+            "import time\nfrom ldpcash.simulation.progress import progress_bar\n"
+            "bar = progress_bar()\nbar.update(0.5, 'half of it')\ntime.sleep(1)\n"
+            "bar.close()\nprint(x)"
         )
         write_notebook(workshop, "02_sweep", "x = 1  # a number", sweep)
         lines = []
@@ -305,7 +306,7 @@ class TestManifest:
     def test_is_read_off_notebooks_and_files(self, workshop, monkeypatch):
         monkeypatch.setenv("LDPCASH_FIGURES", str(workshop / "figures"))
         draw = (
-            "import matplotlib.pyplot as plt\nfrom ldpcash.figures import save_figure\n"
+            "import matplotlib.pyplot as plt\nfrom ldpcash.paper.figures import save_figure\n"
             "save_figure(plt.figure(), 'fig9_new', {'x': [size]}, 'It is new.')"
         )
         write_notebook(workshop, "01_good", "size = 2  # a size\nseed = 4  # a seed", draw)

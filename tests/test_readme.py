@@ -12,7 +12,7 @@ import numpy as np
 import yaml
 
 from ldpcash import Cash, Plan, PolarCode
-from ldpcash.theory import error_mean
+from ldpcash.paper.theory import error_mean
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

@@ -86,7 +86,7 @@ class TestPages:
             assert "<blockquote" not in path.read_text(), path.name
 
     def test_reference_has_arguments_and_examples(self, site):
-        text = (site / "reference" / "ldpcash.polar.html").read_text()
+        text = (site / "reference" / "ldpcash.codec.polar.html").read_text()
         text = re.sub(r"<[^>]*>", "", text)
         assert "length of a codeword, a power of two up to 4096" in text
         assert "&gt;&gt;&gt; code = PolarCode(4, [1, 3])" in text
@@ -165,7 +165,7 @@ class TestInABrowser:
             "[...document.querySelectorAll('#search-results a')].map((a) => a.href)"
         )
         assert any("notebooks/01_polar_codes.html" in link for link in found)
-        assert any("reference/ldpcash.polar.html" in link for link in found)
+        assert any("reference/ldpcash.codec.polar.html" in link for link in found)
         assert browser.complaints == []
 
     def test_search_opens_with_the_keyboard(self, browser, address):

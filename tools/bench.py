@@ -17,8 +17,9 @@ from ldpcash import Cash, Point, PolarCode, Prot, ReportSum, SCLDecoder, sweep
 from ldpcash.beyond.census import METHODS, PEM, census_names, compare_methods
 from ldpcash.beyond.codes import with_checks
 from ldpcash.beyond.pem import Pem
-from ldpcash.histogram import Collector, collect, draw_collector
-from ldpcash.plan import Plan
+from ldpcash.histogram.collector import Collector
+from ldpcash.histogram.plan import Plan
+from ldpcash.histogram.population import collect, draw_collector
 
 ROUNDS = 15
 FRAMES = 32_768
@@ -264,7 +265,7 @@ def histogram_growth(epsilon=2.0):
     rng = np.random.default_rng(1)
 
     def streamed(clients, channels=256):
-        plan = Plan.choose(10**6, 40, epsilon, channels=channels)
+        plan = Plan.choose(10**6, 40, epsilon, count=channels)
         bits, who = census_clients(clients, rng)
         return lambda: collect(plan, bits, who, seed=1)
 
@@ -274,7 +275,7 @@ def histogram_growth(epsilon=2.0):
         return lambda: draw_collector(plan, names.bits, counts, rng, empty)
 
     def searched(channels=256, k=40):
-        plan = Plan.choose(10**6, k, epsilon, channels=channels)
+        plan = Plan.choose(10**6, k, epsilon, count=channels)
         item = rng.integers(0, 2, (1, k), dtype=np.uint8)
         collector = draw_collector(plan, item, [50_000], rng, 950_000)
         return collector.histogram

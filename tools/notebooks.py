@@ -26,8 +26,8 @@ import yaml
 from jupyter_core.utils import ensure_event_loop
 from papermill.exceptions import PapermillExecutionError
 
-from ldpcash.figures import figure_folder, save_table
-from ldpcash.progress import progress_bar
+from ldpcash.paper.figures import figure_folder, save_table
+from ldpcash.simulation.progress import progress_bar
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"

@@ -1,21 +1,27 @@
 """Succinct histograms under local differential privacy, with polar codes.
 
-Read the modules in the order in which an item travels: `polar` (bits to codewords), `privacy` (how
-much noise), `noise` (how it is drawn), `decode` (noisy averages back to bits), and `protocols`,
-which puts them together. `histogram` is the same for clients that hold any item (`packing`,
-`hashing`, `channels`, `symbols`, `plan`, `wire`, `discover`). `simulate` and `sweeps` run protocols
-in large numbers, and `theory` has the closed forms that this is held against.
+Eight rooms, in the order in which one would explain them; each imports only from those before it::
 
-The rest can wait: `store`, `workers` and `progress` serve `sweeps`; `experiments`, `ledger`,
-`claims` and `figures` serve the notebooks; and `beyond` has what the paper does not.
+    base        checks, array helpers, workers, files
+    codec       polar codes and their decoders
+    privacy     how much noise a promise costs, and how it is drawn
+    protocols   the paper's protocol, `Cash`, and the baseline, `Prot`
+    histogram   many items: the general succinct histogram
+    simulation  Monte Carlo sweeps
+    paper       closed forms, experiments, ledger and figures of the notebooks
+    beyond      what the paper does not have
+
+Small as it is, `codec`, `privacy` and `protocols` are the paper. What most users need is here:
 """
 
-from ldpcash.decode import MLDecoder, SCLDecoder
-from ldpcash.histogram import Collector, Entry, succinct_histogram
-from ldpcash.packing import Packing
-from ldpcash.plan import Plan
-from ldpcash.polar import PolarCode
-from ldpcash.privacy import (
+from ldpcash.codec.ml import MLDecoder
+from ldpcash.codec.polar import PolarCode
+from ldpcash.codec.scl import SCLDecoder
+from ldpcash.histogram.collector import Collector, Entry
+from ldpcash.histogram.packing import Packing
+from ldpcash.histogram.plan import Plan
+from ldpcash.histogram.population import draw_collector, succinct_histogram
+from ldpcash.privacy.calibration import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_sigma,
@@ -23,13 +29,18 @@ from ldpcash.privacy import (
     keep_threshold,
     response_scale,
 )
-from ldpcash.protocols import Cash, Estimate, Prot, ReportSum, holders
-from ldpcash.simulate import Point, Row, columns
-from ldpcash.sweeps import SweepError, sweep
+from ldpcash.protocols.cash import Cash
+from ldpcash.protocols.laws import holders
+from ldpcash.protocols.prot import Prot
+from ldpcash.protocols.protocol import Estimate, Protocol, ReportSum
+from ldpcash.simulation.points import PROTOCOLS, Point, parameters_of
+from ldpcash.simulation.sweeps import SweepError, sweep
+from ldpcash.simulation.trials import Row, columns
 
 __version__ = "1.0.0"
 
 __all__ = [
+    "PROTOCOLS",
     "Cash",
     "Collector",
     "Entry",
@@ -40,17 +51,20 @@ __all__ = [
     "Point",
     "PolarCode",
     "Prot",
+    "Protocol",
     "ReportSum",
     "Row",
     "SCLDecoder",
     "SweepError",
     "columns",
+    "draw_collector",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_sigma",
     "holders",
     "keep_probability",
     "keep_threshold",
+    "parameters_of",
     "response_scale",
     "succinct_histogram",
     "sweep",

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from ldpcash import Cash, Point, PolarCode, sweep
 from ldpcash.beyond.codes import code_for_privacy
-from ldpcash.simulate import binomial_interval, parameters_of
+from ldpcash.simulation.points import parameters_of
+from ldpcash.simulation.trials import binomial_interval
 
 FILE = Path(__file__).with_name("explorer.json")
 SEED = 2026

@@ -14,8 +14,12 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
-from ldpcash.checks import positive, real_number, whole_number
-from ldpcash.protocols import Cash, Prot, Protocol, Reals
+from ldpcash.base.arrays import Reals
+from ldpcash.base.bisection import bisect, grow
+from ldpcash.base.checks import positive, real_number, whole_number
+from ldpcash.protocols.cash import Cash
+from ldpcash.protocols.prot import Prot
+from ldpcash.protocols.protocol import Protocol
 
 
 def response_delta(epsilon: float, each: float, reports: int) -> float:
@@ -86,16 +90,11 @@ def spent_epsilon(protocol: Protocol, reports: int, delta: float) -> float:
         return 0.0
     if isinstance(protocol, Cash) and delta == 0:
         return math.inf
-    low, high = 0.0, protocol.epsilon
-    while spent_delta(protocol, reports, high) > delta:
-        low, high = high, 2 * high
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        if spent_delta(protocol, reports, middle) > delta:
-            low = middle
-        else:
-            high = middle
-    return high
+
+    def enough(epsilon: float) -> bool:
+        return spent_delta(protocol, reports, epsilon) <= delta
+
+    return bisect(enough, *grow(enough, protocol.epsilon), close=1e-9)
 
 
 class BudgetError(Exception):
@@ -150,14 +149,11 @@ class Budget:
     @property
     def left(self) -> int:
         """How many reports are still allowed."""
-        step = 1
-        while self.allows(self.reports + step):
-            step *= 2
-        low, high = step // 2, step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.allows(self.reports + middle) else (low, middle)
-        return low
+
+        def too_many(more: int) -> bool:
+            return not self.allows(self.reports + more)
+
+        return bisect(too_many, *grow(too_many, 1)) - 1
 
     def report(self, item: object, rng: np.random.Generator | None = None) -> Reals:
         """One report, ``(n,)``, of an item, ``(k,)`` bits, or of None; `BudgetError` if refused."""

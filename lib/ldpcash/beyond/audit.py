@@ -14,6 +14,7 @@ has. `ldpcash.beyond.faults` has mistakes that it is known to find.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -23,9 +24,11 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
-from ldpcash.checks import fraction, whole_number
-from ldpcash.polar import Bits, PolarCode
-from ldpcash.protocols import Protocol, Reals
+from ldpcash.base.arrays import Bits, Reals, bits_of
+from ldpcash.base.checks import fraction, whole_number
+from ldpcash.codec.polar import PolarCode
+from ldpcash.histogram.prot_channels import ProtChannels
+from ldpcash.protocols.protocol import Protocol
 
 Randomizer = Callable[[Any, int, Generator], Reals]  # an input, how many reports -> (reports, n)
 Score = Callable[[Reals], Reals]  # reports -> a number for each
@@ -71,7 +74,7 @@ def audit(
 
     Args:
         randomizer: called as ``randomizer(input, count, rng)``, it returns that many independent
-            reports, ``(count, n)``; `clients` makes one of a protocol.
+            reports, ``(count, n)``; `randomizer_of` makes one of a protocol.
         input_a, input_b: two inputs, of whatever kind the randomizer takes.
         epsilon, delta: the claim.
         samples: how many reports of each input to draw, half of them to choose an event.
@@ -83,7 +86,7 @@ def audit(
     >>> from ldpcash import Prot
     >>> code = PolarCode.construct(64, 8)
     >>> rng = np.random.default_rng(1)
-    >>> found = audit(clients(Prot(code, 1.0)), *farthest_items(code), 1.0, 0.0, 20_000, rng)
+    >>> found = audit(randomizer_of(Prot(code, 1.0)), *farthest_items(code), 1.0, 0.0, 20_000, rng)
     >>> round(found.epsilon, 2), found.refuted
     (0.94, False)
     """
@@ -178,11 +181,11 @@ def _separating(
 # What to audit
 
 
-def clients(protocol: Protocol) -> Randomizer:
+def randomizer_of(protocol: Protocol) -> Randomizer:
     """The randomizer of a protocol: its inputs are items, ``(k,)`` bits, or None for no item.
 
     >>> from ldpcash import Prot
-    >>> send = clients(Prot(PolarCode.construct(64, 8), 1.0))
+    >>> send = randomizer_of(Prot(PolarCode.construct(64, 8), 1.0))
     >>> send(None, 3, np.random.default_rng(1)).shape
     (3, 64)
     """
@@ -201,8 +204,7 @@ def farthest_items(code: PolarCode) -> tuple[Bits, Bits]:
     [[0, 0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 0, 0]]
     """
     heaviest = int(code.codebook().sum(axis=1).argmax())
-    digits = [heaviest >> (code.k - 1 - i) & 1 for i in range(code.k)]
-    return np.array(digits, dtype=np.uint8), np.zeros(code.k, dtype=np.uint8)
+    return bits_of(heaviest, code.k), np.zeros(code.k, dtype=np.uint8)
 
 
 def bias(protocol: Protocol, item: Bits, samples: int, rng: Generator) -> float:
@@ -215,8 +217,7 @@ def bias(protocol: Protocol, item: Bits, samples: int, rng: Generator) -> float:
     >>> abs(bias(Prot(code, 1.0), np.ones(8, np.uint8), 10_000, np.random.default_rng(1))) < 5
     True
     """
-    signs = 2.0 * protocol.code.encode(item) - 1
-    along = clients(protocol)(item, samples, rng) @ signs / np.sqrt(protocol.code.n)
+    along = randomizer_of(protocol)(item, samples, rng) @ protocol.code.signals(item)
     return float((along.mean() - 1) / (along.std() / np.sqrt(samples)))
 
 
@@ -255,7 +256,7 @@ def rounding_score(code: PolarCode, item_a: Bits, item_b: Bits) -> Score:
     >>> from ldpcash import Cash
     >>> code = PolarCode.construct(64, 8)
     >>> items = farthest_items(code)
-    >>> reports = clients(Cash(code, 1.0))(items[0], 100, np.random.default_rng(1))
+    >>> reports = randomizer_of(Cash(code, 1.0))(items[0], 100, np.random.default_rng(1))
     >>> np.unique(rounding_score(code, *items)(reports))
     array([0.])
     """
@@ -267,3 +268,26 @@ def rounding_score(code: PolarCode, item_a: Bits, item_b: Bits) -> Score:
         return (impossible[b, :, place] - impossible[a, :, place]).sum(axis=0)
 
     return score
+
+
+def joint_odds(prot: ProtChannels) -> float:
+    """The largest ratio of probabilities of what a server sees of two channels.
+
+    By going through all cells that a seed can name in both and all symbols that a client can send,
+    for one item in either channel and for a client that holds nothing.
+
+    >>> from ldpcash.histogram.symbols import symbol_code
+    >>> round(np.log(joint_odds(ProtChannels(symbol_code(4, 1, 4.0, 8), 1.0, 2))), 6)
+    1.0
+    """
+    item = np.ones((1, prot.code.k), dtype=np.uint8)
+    [word] = prot.codeword_symbols(item).tolist()
+    laws = np.zeros((3, prot.cells, prot.cells))
+    for cells in itertools.product(range(prot.cells), repeat=2):
+        for sent in range(prot.symbols):
+            view = tuple(cell ^ sent for cell in cells)
+            for channel, cell in enumerate(cells):
+                told = word[cell // prot.symbols] ^ cell % prot.symbols == sent
+                laws[channel][view] += prot.truth * told + (1 - prot.truth) / prot.symbols
+            laws[2][view] += 1 / prot.symbols
+    return float((laws.max(axis=0) / laws.min(axis=0)).max())

@@ -22,16 +22,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import SeedSequence
 
+from ldpcash.base.arrays import Bits, Reals
+from ldpcash.base.checks import one_of, whole_number
+from ldpcash.base.workers import Here
 from ldpcash.beyond.codes import code_for_privacy
 from ldpcash.beyond.pem import Pem
-from ldpcash.checks import whole_number
-from ldpcash.histogram import draw_collector
-from ldpcash.packing import LATIN, Packing
-from ldpcash.plan import Plan
-from ldpcash.polar import Bits, PolarCode
-from ldpcash.protocols import Reals
-from ldpcash.simulate import binomial_interval
-from ldpcash.workers import Here
+from ldpcash.codec.polar import PolarCode
+from ldpcash.histogram.packing import LATIN, Packing
+from ldpcash.histogram.plan import Plan
+from ldpcash.histogram.population import draw_collector
+from ldpcash.simulation.trials import binomial_interval
 
 PACKING = Packing(40, LATIN, cut=True)
 PEM = "PEM + OLH"
@@ -39,8 +39,8 @@ PEM = "PEM + OLH"
 # What is compared: options of `Plan.choose`, or of `Pem`.
 METHODS: dict[str, dict[str, Any]] = {
     "symbols, soft": {},
-    "Prot, soft": {"bits": 1},
-    "Prot, hard": {"bits": 1, "decision": "hard"},
+    "Prot, soft": {"width": 1},
+    "Prot, hard": {"width": 1, "decision": "hard"},
     "Cash, pw": {"protocol": "Cash", "code": PolarCode.construct(256, 40)},  # the paper's code
     "Cash, ga": {"protocol": "Cash"},
     "Cash, quiet": {"protocol": "Cash", "code": code_for_privacy(512, 40)},  # needs less noise
@@ -51,7 +51,7 @@ METHODS: dict[str, dict[str, Any]] = {
 VARIANTS: dict[str, dict[str, Any]] = {
     "list of 8": {"list_size": 8},
     "list of 512": {"list_size": 512},
-    "K = 1024": {"channels": 1024},
+    "K = 1024": {"count": 1024},
     "T = 2": {"groups": 2},
 }
 
@@ -75,7 +75,7 @@ def census_names() -> Names:
     >>> len(names.bits), PACKING.unpack(names.bits[:2]), round(float(names.share.sum()), 4)
     (1216, ['JAMES', 'JOHN'], 0.9005)
     """
-    path = files("ldpcash") / "data" / "census_1990_male_first_names.csv"
+    path = files("ldpcash.beyond") / "data" / "census_1990_male_first_names.csv"
     with path.open() as file:
         table = [(row["name"], float(row["percent"]) / 100) for row in csv.DictReader(file)]
     names, shares = zip(*table, strict=True)
@@ -123,8 +123,7 @@ class MethodScore:
 
         Names are found with different probabilities, which makes the interval a little wide.
         """
-        if top not in (10, 20):
-            raise ValueError(f"top = {top!r}: choose one of 10, 20")
+        one_of("top", top, (10, 20))
         hits, chances = getattr(self.total, f"top{top}"), top * self.trials
         return (hits / chances, *binomial_interval(hits, chances))
 
@@ -152,7 +151,7 @@ def run_trial(method: str, clients: int, epsilon: float, seed: int, number: int)
     >>> run_trial("symbols, soft", 100_000, 4.0, seed=1, number=0).top10
     10
     """
-    _check_method(method)
+    one_of("method", method, METHODS | VARIANTS)
     key = zlib.crc32(f"{method} {int(clients)} {float(epsilon)!r}".encode())
     rng = np.random.default_rng(SeedSequence([seed, key], spawn_key=(number,)))
     names = census_names()
@@ -177,11 +176,6 @@ def run_trial(method: str, clients: int, epsilon: float, seed: int, number: int)
     )
 
 
-def _check_method(method: str) -> None:
-    if method not in METHODS | VARIANTS:
-        raise ValueError(f"method = {method!r}: choose one of {'; '.join(METHODS | VARIANTS)}")
-
-
 def compare_methods(
     methods: Iterable[str],
     clients: Sequence[int],
@@ -199,7 +193,7 @@ def compare_methods(
     trials = whole_number("trials", trials, 1)
     settings = [(m, n, e) for m in methods for n in clients for e in epsilons]
     for method, _, _ in settings:
-        _check_method(method)
+        one_of("method", method, METHODS | VARIANTS)
     where: Any = Here() if executor is None else executor
     running = [
         [where.submit(run_trial, *setting, seed, number) for number in range(trials)]

@@ -1,41 +1,44 @@
 """The annex's part of the ledger: what this project says beyond the paper, and what decides it.
 
-It is kept as `ldpcash.ledger` says, a function for each statement. The place is the notebook that
-makes it.
+It is kept as `ldpcash.paper.ledger` says, a function for each statement. The place is the notebook
+that makes it.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from ldpcash import ledger
 from ldpcash.beyond.accounting import spent_epsilon
-from ldpcash.beyond.audit import audit, clients, farthest_items, rounding_score, ruled_out
+from ldpcash.beyond.audit import (
+    audit,
+    farthest_items,
+    joint_odds,
+    randomizer_of,
+    rounding_score,
+    ruled_out,
+)
 from ldpcash.beyond.census import PEM, MethodScore, compare_methods
 from ldpcash.beyond.codes import code_for_privacy, merit
-from ldpcash.beyond.compare import CONTENDERS, Case, noise, smallest_frequencies
+from ldpcash.beyond.compare import CONTENDERS, Case, client_noise, smallest_frequencies
 from ldpcash.beyond.defence import largest_norm, simulated_cheats
 from ldpcash.beyond.faults import FloatNoise, HalfSensitivity, LazyCoin, reused_noise
-from ldpcash.claims import CODE, DELTA
-from ldpcash.experiments import crossing
-from ldpcash.ledger import FAILS, HOLDS, Claim, Finding, Lab, rate_of
-from ldpcash.plan import Plan
-from ldpcash.privacy import gaussian_sigma
-from ldpcash.protocols import Cash, Prot
-from ldpcash.simulate import Point, parameters_of
-from ldpcash.sweeps import sweep
-from ldpcash.symbols import ProtChannels, symbol_bits, symbol_code
-from ldpcash.theory import (
-    noise_crossing,
-    simplex_limit,
-    strength_at,
-    union_bound,
-)
+from ldpcash.histogram.plan import Plan
+from ldpcash.histogram.prot_channels import ProtChannels
+from ldpcash.histogram.symbols import SymbolResponse, best_symbol_width, symbol_code
+from ldpcash.paper import ledger
+from ldpcash.paper.claims import CODE, DELTA
+from ldpcash.paper.experiments import crossing
+from ldpcash.paper.ledger import FAILS, HOLDS, Claim, Finding, Lab, rate_of
+from ldpcash.paper.theory import noise_crossing, simplex_limit, strength_at, union_bound
+from ldpcash.privacy.calibration import gaussian_sigma
+from ldpcash.protocols.cash import Cash
+from ldpcash.protocols.prot import Prot
+from ldpcash.simulation.points import Point, parameters_of
+from ldpcash.simulation.sweeps import sweep
 
 BEYOND: list[Claim] = []
 claim = partial(ledger.claim, book=BEYOND)
@@ -56,7 +59,7 @@ def verdict(true: bool) -> str:
 def fair(lab: Lab) -> Finding:
     snr = strength_at(lambda x: union_bound(CODE.weight_distribution(), CODE.n, x), 1e-2)
     cases = [
-        Case(name, epsilon, 4000, 0.98 * snr * noise(name, epsilon) / math.sqrt(4000))
+        Case(name, epsilon, 4000, 0.98 * snr * client_noise(name, epsilon) / math.sqrt(4000))
         for epsilon in (1.0, 4.0)
         for name in CONTENDERS
     ]
@@ -83,7 +86,7 @@ def fair(lab: Lab) -> Finding:
 def equal_noise(lab: Lab) -> Finding:
     equal = noise_crossing(DELTA)
     grid = [0.01, 0.1, 1.0, 4.0, 8.0, 8.8, 8.9, 12.0]
-    less = [e for e in grid if noise("Cash", e) < noise("Prot, soft", e)]
+    less = [e for e in grid if client_noise("Cash", e) < client_noise("Prot, soft", e)]
     measured = f"equal at {equal:.3f} (delta = 1e-4); less noise at epsilon = {less} of {grid}"
     return Finding(measured, verdict(less == [e for e in grid if e > 8.87]))
 
@@ -171,34 +174,11 @@ def joint_release(lab: Lab) -> Finding:
     return Finding(measured, verdict(math.isclose(worst, math.e, rel_tol=1e-9)))
 
 
-def joint_odds(prot: ProtChannels) -> float:
-    """The largest ratio of probabilities of what a server sees of two channels.
-
-    By going through all cells that a seed can name in both and all symbols that a client can send,
-    for one item in either channel and for a client that holds nothing.
-
-    >>> round(math.log(joint_odds(ProtChannels(symbol_code(4, 1, 4.0, 8), 1.0, 2))), 6)
-    1.0
-    """
-    item = np.ones((1, prot.code.k), dtype=np.uint8)
-    [word] = prot.codeword_symbols(item).tolist()
-    laws = np.zeros((3, prot.cells, prot.cells))
-    for cells in itertools.product(range(prot.cells), repeat=2):
-        for sent in range(prot.symbols):
-            view = tuple(cell ^ sent for cell in cells)
-            for channel, cell in enumerate(cells):
-                told = word[cell // prot.symbols] ^ cell % prot.symbols == sent
-                laws[channel][view] += prot.truth * told + (1 - prot.truth) / prot.symbols
-            laws[2][view] += 1 / prot.symbols
-    return float((laws.max(axis=0) / laws.min(axis=0)).max())
-
-
 @claim("13_histogram", "Symbols of the right size need the noise of optimal local hashing")
 def symbol_noise(lab: Lab) -> Finding:
     ratios = []
     for epsilon in (1.0, 2.0, 4.0):
-        bits = symbol_bits(epsilon)
-        noise = ProtChannels(symbol_code(40, bits, 8.0), epsilon, 2, bits).noise
+        noise = SymbolResponse(epsilon, best_symbol_width(epsilon)).noise
         ratios.append(noise / (2 * math.exp(epsilon / 2) / math.expm1(epsilon)))
     measured = "noise over the optimum at epsilon 1, 2, 4: " + ", ".join(f"{r:.4f}" for r in ratios)
     return Finding(measured, verdict(max(ratios) < 1.01))
@@ -253,7 +233,9 @@ def rounding_leaks(lab: Lab) -> Finding:
     rng = np.random.default_rng(lab.seed)
     item, _ = farthest_items(CODE)
     shares = [
-        float(ruled_out(clients(kind(CODE, 1.0))(item, lab.frames, rng)).any(axis=(0, 2)).mean())
+        float(
+            ruled_out(randomizer_of(kind(CODE, 1.0))(item, lab.frames, rng)).any(axis=(0, 2)).mean()
+        )
         for kind in (FloatNoise, Cash)
     ]
     measured = f"clients that lose a bit at epsilon = 1: {shares[0]:.3f} and {shares[1]:.3f}"
@@ -281,16 +263,16 @@ def audit_has_teeth(lab: Lab) -> Finding:
     pair = farthest_items(CODE)
     score = rounding_score(CODE, *pair)
     honest = [
-        audit(clients(protocol), *pair, 1.0, delta, 100 * lab.frames, rng).epsilon
+        audit(randomizer_of(protocol), *pair, 1.0, delta, 100 * lab.frames, rng).epsilon
         for protocol, delta in ((Cash(CODE, 1.0), DELTA), (Prot(CODE, 1.0), 0.0))
     ]
     faults = [
         audit(fault, *pair, 1.0, delta, 30 * lab.frames, rng, 1 - 1e-6, [score]).epsilon
         for fault, delta in (
-            (clients(FloatNoise(CODE, 1.0)), DELTA),
-            (clients(HalfSensitivity(CODE, 1.0)), DELTA),
+            (randomizer_of(FloatNoise(CODE, 1.0)), DELTA),
+            (randomizer_of(HalfSensitivity(CODE, 1.0)), DELTA),
             (reused_noise(Cash(CODE, 1.0)), DELTA),
-            (clients(LazyCoin(CODE, 1.0)), 0.0),
+            (randomizer_of(LazyCoin(CODE, 1.0)), 0.0),
         )
     ]
     measured = (

@@ -30,9 +30,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpcash.checks import whole_number
-from ldpcash.polar import MAX_ENUMERABLE, Bits, PolarCode, as_bits, polar_transform
-from ldpcash.theory import normal_approximation, strength_at
+from ldpcash.base.arrays import Bits, as_bits
+from ldpcash.base.checks import one_of, whole_number
+from ldpcash.codec.polar import MAX_ENUMERABLE, PolarCode, polar_transform
+from ldpcash.paper.theory import normal_approximation, strength_at
 
 # What a list of 32 decodes well, found by simulation.
 _BILINEAR = 256  # length of bilinear codes
@@ -69,7 +70,7 @@ def code_for_privacy(n: int, k: int) -> PolarCode:
         short = (code for level in range(m + 1) for code in _families(level, k))
         return _repeated(max(short, key=_quality), n)  # of equals the first, and shortest
     if k <= _REED_MULLER or k + 11 > n:
-        return _reed_muller(n, k)
+        return _heaviest_rows(n, k)
     snr = strength_at(lambda x: normal_approximation(n, k, x), 1e-2)
     return with_checks(PolarCode.construct(n, k + 11, "ga", math.sqrt(n) / snr), 11)
 
@@ -90,7 +91,7 @@ def _families(m: int, k: int) -> Iterator[PolarCode]:
     if k <= m**2 // 4 and n <= _BILINEAR:
         yield PolarCode(n, [i for i in range(n) if _is_bilinear(i, m)][-k:])
     if k <= n:
-        yield _reed_muller(n, k)
+        yield _heaviest_rows(n, k)
 
 
 def _is_bilinear(index: int, m: int) -> bool:
@@ -99,7 +100,7 @@ def _is_bilinear(index: int, m: int) -> bool:
     return len(zeros) == 2 and zeros[0] < m - m // 2 <= zeros[1]
 
 
-def _reed_muller(n: int, k: int) -> PolarCode:
+def _heaviest_rows(n: int, k: int) -> PolarCode:
     """The heaviest rows, without the all-one row where that takes no lighter row."""
     heaviest_first = sorted(range(n), key=lambda i: (-i.bit_count(), -i))
     last = heaviest_first[k - 1]
@@ -182,8 +183,7 @@ def with_checks(code: PolarCode, checks: int) -> PolarCode:
     >>> with_checks(PolarCode.construct(64, 14), 6).k
     8
     """
-    if checks not in _CRC:
-        raise ValueError(f"checks = {checks!r}: choose one of {', '.join(map(str, _CRC))}")
+    one_of("checks", checks, _CRC)
     k = code.k - checks
     if k < 1 or code.dynamic:
         raise ValueError(f"code = {code!r}: needs more than {checks} bits, and none dynamic")

@@ -16,10 +16,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ldpcash.experiments import crossing
-from ldpcash.privacy import gaussian_sigma, response_scale
-from ldpcash.simulate import Point, Row
-from ldpcash.sweeps import sweep
+from ldpcash.base.checks import one_of
+from ldpcash.paper.experiments import crossing
+from ldpcash.privacy.calibration import gaussian_sigma, response_scale
+from ldpcash.simulation.points import Point
+from ldpcash.simulation.sweeps import sweep
+from ldpcash.simulation.trials import Row
 
 # One decoder for all. "hard" rounds the mean first, as the paper's Remark 2 has it.
 CONTENDERS: dict[str, dict[str, Any]] = {
@@ -30,7 +32,7 @@ CONTENDERS: dict[str, dict[str, Any]] = {
 _AROUND = (0.92, 0.99, 1.06)  # what is simulated, in multiples of the expected frequency
 
 
-def noise(name: str, epsilon: float, delta: float = 1e-4, sensitivity: float = 2.0) -> float:
+def client_noise(name: str, epsilon: float, delta: float = 1e-4, sensitivity: float = 2.0) -> float:
     """Noise of a client in a coordinate of its unit-energy signal, as the decoder sees it.
 
     It is sigma for `Cash` and c_eps for `Prot`. A sign keeps 2 / pi of the information that a value
@@ -41,18 +43,13 @@ def noise(name: str, epsilon: float, delta: float = 1e-4, sensitivity: float = 2
         epsilon, delta: the promise; `Prot` needs no delta.
         sensitivity: of the code, which only `Cash` pays for.
 
-    >>> [round(noise(name, 2.0), 3) for name in CONTENDERS]
+    >>> [round(client_noise(name, 2.0), 3) for name in CONTENDERS]
     [3.469, 1.646, 1.313]
     """
-    _check_name(name)
+    one_of("name", name, CONTENDERS)
     if CONTENDERS[name]["protocol"] == "Cash":
         return gaussian_sigma(epsilon, delta, sensitivity)
     return response_scale(epsilon) * (math.sqrt(math.pi / 2) if "hard" in name else 1.0)
-
-
-def _check_name(name: str) -> None:
-    if name not in CONTENDERS:
-        raise ValueError(f"name = {name!r}: choose one of {', '.join(CONTENDERS)}")
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ class Case:
     expected: float
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        one_of("name", self.name, CONTENDERS)
 
 
 def smallest_frequencies(

@@ -22,11 +22,17 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from ldpcash.checks import fraction, positive, real_number
-from ldpcash.polar import Bits, PolarCode, bits_of
-from ldpcash.privacy import response_scale
-from ldpcash.protocols import Cash, Prot, Protocol, Reals, ReportSum, holders
+from ldpcash.base.arrays import Bits, Reals, bits_of
+from ldpcash.base.bisection import bisect
+from ldpcash.base.checks import fraction, one_of, positive, real_number
+from ldpcash.codec.polar import PolarCode
+from ldpcash.privacy.calibration import response_scale
+from ldpcash.protocols.cash import Cash
+from ldpcash.protocols.laws import holders
+from ldpcash.protocols.prot import Prot
+from ldpcash.protocols.protocol import Protocol, ReportSum
 
+GOALS = ("promote", "bury")
 Check = Callable[[Reals], NDArray[np.bool_]]  # (reports, n) -> whether each may be honest
 
 
@@ -158,8 +164,8 @@ def cheating_total(
     >>> (cheating_total(prot, true, false, 5, 0.0, "promote") / prot.amplitude).round().tolist()
     [2.0, 1.0, 1.0, 1.0]
     """
-    _check_goal(goal)
-    signs = 2.0 * protocol.code.encode(np.array([true, false])) - 1
+    one_of("goal", goal, GOALS)
+    signs = protocol.code.signs(np.array([true, false])).astype(np.float64)
     if isinstance(protocol, Prot):
         places = np.flatnonzero(signs[0] != signs[1])
         places = places[: _positions(protocol, len(places), goal)]
@@ -169,11 +175,6 @@ def cheating_total(
         return total
     direction = signs[1] - signs[0]
     return np.asarray(cheats * limit * direction / math.sqrt((direction**2).sum()))
-
-
-def _check_goal(goal: str) -> None:
-    if goal not in ("promote", "bury"):
-        raise ValueError(f"goal = {goal!r}: choose one of promote, bury")
 
 
 def _positions(prot: Prot, weight: int, goal: str) -> int:
@@ -202,7 +203,7 @@ def cheats_needed(
     >>> round(cheats_needed(cash, 60_000, 16, largest_norm(cash)))
     409
     """
-    _check_goal(goal)
+    one_of("goal", goal, GOALS)
     n = protocol.code.n
     if isinstance(protocol, Prot):
         return holding * _positions(protocol, weight, goal) / n / response_scale(protocol.epsilon)
@@ -264,7 +265,7 @@ def simulated_cheats(
     >>> simulated_cheats(prot, 0.6, 100_000, 16, "promote", 0.0, trials=20, rng=rng) > 1000
     True
     """
-    _check_goal(goal)
+    one_of("goal", goal, GOALS)
     true = rng.integers(0, 2, protocol.code.k, dtype=np.uint8)
     false = true ^ item_at_distance(protocol.code, weight)
     y = protocol.mean_reports(np.tile(true, (trials, 1)), frequency, clients, rng)
@@ -283,8 +284,4 @@ def simulated_cheats(
         )
     if reached(0):
         return 0
-    too_few = 0
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        too_few, enough = (too_few, middle) if reached(middle) else (middle, enough)
-    return enough
+    return bisect(reached, 0, enough)

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
+from ldpcash.base.arrays import Reals
 from ldpcash.beyond.audit import Randomizer
-from ldpcash.noise import Grid, safe_grid
-from ldpcash.privacy import gaussian_sigma
-from ldpcash.protocols import Cash, Prot, Reals
+from ldpcash.privacy.calibration import gaussian_sigma
+from ldpcash.privacy.grid import Grid, safe_grid
+from ldpcash.protocols.cash import Cash
+from ldpcash.protocols.prot import Prot
 
 
 class FloatNoise(Cash):
@@ -68,9 +70,10 @@ class LazyCoin(Prot):
     """Draws another coin where it should flip the sign, and so flips half as often.
 
     >>> from ldpcash import PolarCode
-    >>> from ldpcash.beyond.audit import audit, clients, farthest_items
+    >>> from ldpcash.beyond.audit import audit, farthest_items, randomizer_of
     >>> code, rng = PolarCode.construct(64, 8), np.random.default_rng(1)
-    >>> audit(clients(LazyCoin(code, 1.0)), *farthest_items(code), 1.0, 0.0, 20_000, rng).refuted
+    >>> send = randomizer_of(LazyCoin(code, 1.0))
+    >>> audit(send, *farthest_items(code), 1.0, 0.0, 20_000, rng).refuted
     True
     """
 
@@ -92,7 +95,6 @@ def reused_noise(cash: Cash) -> Randomizer:
     def randomizer(item: Any, count: int, rng: Generator) -> Reals:
         bits = np.zeros((count, cash.code.k), dtype=np.uint8)
         neighbour = cash.reports(bits, np.zeros(count, dtype=bool), rng)
-        signal = (2.0 * cash.code.encode(item) - 1) / np.sqrt(cash.code.n)
-        return np.hstack([neighbour + signal, neighbour])
+        return np.hstack([neighbour + cash.code.signals(item), neighbour])
 
     return randomizer

@@ -26,14 +26,13 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, ndtri
 
-from ldpcash.checks import fraction, positive, whole_number
-from ldpcash.hashing import GOLDEN, Seeds, mix
-from ldpcash.histogram import Entry
-from ldpcash.packing import Packing
-from ldpcash.plan import Cost
-from ldpcash.polar import Bits, as_bits
-from ldpcash.protocols import Reals
-from ldpcash.wire import report_size
+from ldpcash.base.arrays import Bits, Reals, as_bits, batches, bits_of
+from ldpcash.base.checks import fraction, positive, whole_number
+from ldpcash.histogram.collector import Entry
+from ldpcash.histogram.hashing import GOLDEN, Seeds, mix
+from ldpcash.histogram.packing import Packing
+from ldpcash.histogram.plan import Cost
+from ldpcash.histogram.wire import frame_size
 
 Prefixes = NDArray[np.uint64]
 _BATCH_VALUES = 2**22  # hashes that are computed at once
@@ -93,12 +92,12 @@ class Pem:
 
     @property
     def report_size(self) -> int:
-        """Bytes that a client sends: seed, group and value, in the frame of `ldpcash.wire`.
+        """Bytes that a client sends: seed, group and value, in a frame of `wire`.
 
         >>> Pem(40, epsilon=2.0).report_size
         22
         """
-        return report_size(np.dtype("u1, <u2"))
+        return frame_size(np.dtype("u1, <u2"))
 
     def cost(self, clients: int) -> Cost:
         """What N clients and the server spend: every report is kept, and hashed at each candidate.
@@ -143,9 +142,7 @@ class Pem:
             mine = sent.groups == level
             seeds, values = sent.seeds[mine], sent.values[mine]
             counts = np.zeros(len(candidates))
-            at_once = max(1, _BATCH_VALUES // len(candidates))
-            for first in range(0, len(seeds), at_once):
-                part = slice(first, first + at_once)
+            for part in batches(len(seeds), _BATCH_VALUES // len(candidates)):
                 hashed = self._hash(seeds[part, None], candidates)
                 counts += np.count_nonzero(hashed == values[part, None], axis=0)
             return counts, len(seeds)
@@ -210,9 +207,7 @@ class Pem:
         p = betainc(np.maximum(counts, 1e-9), size - counts + 1, 1 / self.hashed)
         passing = np.flatnonzero(p <= self.fdr * np.arange(1, len(p) + 1) / tested)
         found = passing[-1] + 1 if len(passing) else 0
-        bits = (
-            kept[:found, None] >> np.arange(self.k, dtype=np.uint64)[::-1] & np.uint64(1)
-        ).astype(np.uint8)
+        bits = bits_of(kept[:found], self.k)
         names = packing.unpack(bits) if packing else list(bits)
         scale = self.match - 1 / self.hashed
         frequency = (counts[:found] / size - 1 / self.hashed) / scale

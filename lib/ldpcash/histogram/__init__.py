@@ -1,0 +1,8 @@
+"""Many items: every client holds any item, and the server finds the frequent ones.
+
+An item goes through these modules in this order: `packing` (strings to bits), `hashing` (which
+channel), `channels` (what a report about many channels is; `cash_channels` and `prot_channels` are
+the two kinds, `symbols` what the latter sends), `client` (reports), `wire` (reports as bytes),
+`collector` (sums, and the table in the end), `search` (what stands out). `plan` has the public
+parameters, and `population` simulates whole collections.
+"""
