@@ -277,7 +277,7 @@ def joint_odds(prot: ProtChannels) -> float:
     for one item in either channel and for a client that holds nothing.
 
     >>> from ldpcash.histogram.symbols import symbol_code
-    >>> round(np.log(joint_odds(ProtChannels(symbol_code(4, 1, 4.0, 8), 1.0, 2))), 6)
+    >>> round(float(np.log(joint_odds(ProtChannels(symbol_code(4, 1, 4.0, 8), 1.0, 2)))), 6)
     1.0
     """
     item = np.ones((1, prot.code.k), dtype=np.uint8)

@@ -86,7 +86,7 @@ def list_decode(llr: ArrayLike, code: PolarCode, list_size: int, exact: bool = F
     >>> code = PolarCode(4, [1, 3])
     >>> paths = list_decode([-3.0, -1.0, 2.0, -0.5], code, list_size=2)
     >>> [(path.u, path.metric) for path in paths.survivors]
-    [([0, 1, 0, 0], 0.5), ([0, 1, 0, 1], 6.0)]
+    [([0, 1, 0, 0], 0.5), ([0, 0, 0, 1], 2.0)]
     """
     channel = np.asarray(llr, dtype=np.float64)
     paths, margin = [Path([], 0.0)], np.inf

@@ -38,6 +38,7 @@ class ProtChannels(Channels):
         count: K, how many channels, a power of two.
         width: b, bits of a symbol.
 
+    >>> from ldpcash.histogram.symbols import symbol_code
     >>> rng = np.random.default_rng(1)
     >>> prot = ProtChannels(symbol_code(8, 2, 8.0), epsilon=2.0, count=4, width=2)
     >>> item = np.zeros((1, 8), dtype=np.uint8)

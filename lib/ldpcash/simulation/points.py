@@ -244,7 +244,7 @@ def _options(kind: type[Protocol], given: dict[str, Any]) -> dict[str, Any]:
     _check_names(kind, given)
     options = {}
     for name, parameter in _signature(kind).items():
-        if name in _SHARED or parameter.kind is parameter.VAR_KEYWORD:
+        if name in _SHARED:
             continue
         if name not in given and parameter.default is parameter.empty:
             raise ValueError(f"{name} is missing: {kind.__name__} needs it")
@@ -257,22 +257,18 @@ def _options(kind: type[Protocol], given: dict[str, Any]) -> dict[str, Any]:
 
 def _check_names(kind: type, given: dict[str, Any]) -> None:
     """Whether ``kind`` takes all that is given."""
-    known = _signature(kind)
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
-        return
+    known = inspect.signature(kind).parameters.values()
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known)
     for name, value in given.items():
-        if name not in known:
+        if name not in _signature(kind) and not takes_any:
             raise ValueError(f"{name} = {value!r}: {kind.__name__} has no such option")
 
 
 def _signature(kind: type) -> dict[str, inspect.Parameter]:
-    """What a class is constructed with, by name."""
+    """What a class declares that it is constructed with, by name."""
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     parameters = inspect.signature(kind).parameters
-    return {
-        name: parameter
-        for name, parameter in parameters.items()
-        if parameter.kind is not parameter.VAR_POSITIONAL
-    }
+    return {name: one for name, one in parameters.items() if one.kind in named}
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -64,11 +64,10 @@ class Code:
                 found[name] = "nowhere"
                 traceable &= name not in roots  # an import that fails may be one that is optional
                 continue
-            stamp = path.stat()
-            source = _read(path, name, stamp.st_mtime_ns)
+            source = _parsed(path.read_bytes(), name, path.name)
             found[name] = source.content
             if top != OURS:
-                traceable &= source.traceable and stamp.st_mtime < _process_start()
+                traceable &= source.traceable and path.stat().st_mtime < _process_start()
             if follow:
                 followed.add(name)
                 waiting += [(other, True) for other in source.imports]
@@ -113,14 +112,13 @@ class _Source:
 
 
 @cache
-def _read(path: Path, name: str, changed: int) -> _Source:
-    """A module's file; ``changed`` is when, so that a file is read once for each content."""
-    raw = path.read_bytes()
+def _parsed(raw: bytes, name: str, file: str) -> _Source:
+    """What a module's file says."""
     content = hashlib.sha256(raw).hexdigest()
-    if path.suffix != ".py":  # compiled: what it imports cannot be seen
+    if not file.endswith(".py"):  # compiled: what it imports cannot be seen
         return _Source(content, (), False)
     nodes = list(ast.walk(ast.parse(raw)))
-    imports = tuple(_imports(nodes, name, path.name == "__init__.py"))
+    imports = tuple(_imports(nodes, name, file == "__init__.py"))
     used = {node.id for node in nodes if isinstance(node, ast.Name)}
     used |= {other.partition(".")[0] for other in imports}
     return _Source(content, imports, not used & _UNTRACEABLE)
