@@ -471,6 +471,8 @@ class TestProcesses:
         os.kill(int(max(workers, key=int)), signal.SIGKILL)
         _, stderr = process.communicate(timeout=60)
         last = stderr.splitlines()[-1]  # Python words it by what it was doing when it saw
-        assert re.match(r"ldpcash\.sweeps\.SweepError: A .*process .*terminated abruptly", last)
+        assert re.match(
+            r"ldpcash\.simulation\.sweeps\.SweepError: A .*process .*terminated abruptly", last
+        )
         assert "(BrokenProcessPool). Finished chunks are kept in" in last
         wait_until(lambda: not relatives(process))

@@ -24,7 +24,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
-from ldpcash.base.arrays import Bits, Reals, bits_of
+from ldpcash.base.arrays import Bits, Reals, batches, bits_of
 from ldpcash.base.checks import fraction, whole_number
 from ldpcash.codec.polar import PolarCode
 from ldpcash.histogram.prot_channels import ProtChannels
@@ -96,9 +96,9 @@ def audit(
 
     def draw(use: Score, count: int) -> list[Reals]:
         """A score of fresh reports of each input; or several, as rows."""
-        chunks = [min(_AT_ONCE, count - done) for done in range(0, count, _AT_ONCE)]
+        sizes = [part.stop - part.start for part in batches(count, _AT_ONCE)]
         return [
-            np.concatenate([use(randomizer(one, size, rng)) for size in chunks], axis=-1)
+            np.concatenate([use(randomizer(one, size, rng)) for size in sizes], axis=-1)
             for one in inputs
         ]
 
@@ -166,10 +166,10 @@ def _separating(
     means, covariance = [], np.zeros(())
     for one in inputs:
         total = np.zeros(())
-        for done in range(0, count, _AT_ONCE):
-            reports = randomizer(one, min(_AT_ONCE, count - done), rng)
+        for part in batches(count, _AT_ONCE):
+            reports = randomizer(one, part.stop - part.start, rng)
             total = total + reports.sum(axis=0)
-            if done == 0:  # some thousand reports tell enough about the noise
+            if part.start == 0:  # some thousand reports tell enough about the noise
                 around = reports - reports.mean(axis=0)
                 covariance = covariance + np.einsum("ri,rj->ij", around, around) / len(around)
         means.append(total / count)

@@ -26,7 +26,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, ndtri
 
-from ldpcash.base.arrays import Bits, Reals, as_bits, batches, bits_of
+from ldpcash.base.arrays import Reals, as_holds, as_items, batches, bits_of
 from ldpcash.base.checks import fraction, positive, whole_number
 from ldpcash.histogram.collector import Entry
 from ldpcash.histogram.hashing import GOLDEN, Seeds, mix
@@ -117,7 +117,8 @@ class Pem:
         >>> Pem(8, epsilon=2.0).reports([[1] * 8, [0] * 8], [True, False], rng).values.shape
         (2,)
         """
-        items, held = self._numbers(bits), np.asarray(holds, dtype=bool)
+        items = self._numbers(bits)
+        held = as_holds(holds, len(items))
         seeds = rng.integers(0, 2**64, len(items), dtype=np.uint64)
         group = rng.integers(0, len(self.lengths), len(items), dtype=np.uint8)
         prefix = items >> (self.k - np.array(self.lengths, dtype=np.uint64))[group]
@@ -219,7 +220,7 @@ class Pem:
         ]
 
     def _numbers(self, bits: ArrayLike) -> Prefixes:
-        rows: Bits = as_bits("bits", bits, self.k)
+        rows = as_items(bits, self.k)
         powers = np.uint64(1) << np.arange(self.k, dtype=np.uint64)[::-1]
         return (rows * powers).sum(axis=1, dtype=np.uint64)
 

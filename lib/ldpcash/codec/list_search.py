@@ -66,6 +66,14 @@ class ListSearch:
         self.list_size = list_size
         self.exact = exact
         self.parities = parities
+        self._step = {
+            "frozen": self._frozen,
+            "repetition": self._repetition,
+            "free": self._free,
+            "frozen_half": self._frozen_half,
+            "repeated_half": self._repeated_half,
+            "two_halves": self._two_halves,
+        }
         if parities:
             self.state = np.zeros((parities.columns.shape[1], frames), dtype=np.uint64)
 
@@ -78,10 +86,10 @@ class ListSearch:
             base: ``(lanes,)``.
             best_only: whether one lane a frame, the best, is all that is wanted.
         """
-        whole = node.kind != "free" or best_only or self.list_size == 1
-        step = getattr(self, f"_{node.kind if whole else node.halves}")
-        decision: Decision = step(node, llr, base, best_only)
-        return decision
+        kind = node.kind
+        if kind == "free" and not best_only and self.list_size > 1:
+            kind = node.halves
+        return self._step[kind](node, llr, base, best_only)
 
     # One method for each kind of node
 

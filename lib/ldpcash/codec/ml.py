@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpcash.base.arrays import Bits, batches, bits_of, sum_halves
+from ldpcash.base.arrays import Bits, batches, bits_of, plus_or_minus, sum_halves
 from ldpcash.codec.llr import WORKING_VALUES, Real, as_frames, keep_freed_memory, tamed_llr
 from ldpcash.codec.polar import PolarCode
 
@@ -38,7 +38,7 @@ class MLDecoder:
         keep_freed_memory()
         self.code = code
         self.hard = bool(hard)
-        self._signs = (1 - 2 * code.codebook().astype(np.int8)).astype(np.float32)
+        self._signs = -plus_or_minus(code.codebook()).astype(np.float32)  # positive speaks for 0
         self.frames_per_chunk = max(1, min(512, WORKING_VALUES >> code.k))
 
     def decode(self, llr: ArrayLike) -> Bits:

@@ -32,8 +32,9 @@ class Node:
     >>> PolarCode(8, [5, 6, 7]).frozen.astype(int)
     array([1, 1, 1, 1, 1, 0, 0, 0])
     >>> root = tree(PolarCode(8, [5, 6, 7]).frozen)
-    >>> root.kind, root.right.kind, root.right.left.kind, root.right.right.kind
-    ('frozen_half', 'repeated_half', 'repetition', 'free')
+    >>> left, right = root.children
+    >>> root.kind, left.kind, right.kind, [child.kind for child in right.children]
+    ('frozen_half', 'frozen', 'repeated_half', ['repetition', 'free'])
     """
 
     kind: str  #: how it is decided
@@ -41,15 +42,7 @@ class Node:
     start: int  #: index of its first bit in u
     halves: str = ""  #: how it is decided by its halves, if it has any
     dynamic: tuple[int, ...] = ()  #: indices of its dynamic frozen bits, if it is decided at once
-    left: Node | None = None
-    right: Node | None = None
-
-    @property
-    def children(self) -> tuple[Node, Node]:
-        """Both halves."""
-        assert self.left is not None
-        assert self.right is not None
-        return self.left, self.right
+    children: tuple[Node, ...] = ()  #: its left and its right half, if it has any
 
 
 def tree(
@@ -79,7 +72,7 @@ def tree(
     right = tree(frozen[half:], start + half, dynamic, free_at_once)
     halves = _BY_LEFT_HALF.get(left.kind, "two_halves")
     kind = "free" if free_at_once and not frozen.any() else halves
-    return Node(kind, size, start, halves, (), left, right)
+    return Node(kind, size, start, halves, (), (left, right))
 
 
 class Parities:

@@ -44,6 +44,7 @@ class CashChannels(Channels):
 
     kind = np.float64
     largest = 0
+    delta: float
 
     def __init__(self, code: PolarCode, epsilon: float, count: int, delta: float = 1e-4) -> None:
         super().__init__(code, epsilon, count)

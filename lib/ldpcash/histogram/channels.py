@@ -47,6 +47,8 @@ class Channels(ABC):
     payload: np.dtype[Any]  #: what a client sends beside its seed
     largest: int  #: the largest symbol that a client can send, where symbols are sent
     count: int  #: K
+    width: int | None = None  #: bits of a symbol, where symbols are sent
+    delta: float | None = None  #: of the promise, if it is not pure epsilon
 
     def __init__(self, code: PolarCode, epsilon: float, count: int) -> None:
         self.code = code

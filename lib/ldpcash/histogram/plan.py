@@ -157,7 +157,7 @@ class Plan:
         channels = self.channels
         public = [type(channels).__name__, channels.epsilon, channels.count]
         public += [repr(channels.code), self.hash_seed, self.groups]
-        public += [getattr(channels, name, None) for name in ("width", "delta")]
+        public += [channels.width, channels.delta]
         return int(hashlib.sha256(json.dumps(public).encode()).hexdigest()[:8], 16)
 
     def reports(

@@ -56,13 +56,13 @@ class Code:
             top = name.partition(".")[0]
             if name in followed or (top in sys.stdlib_module_names and top != "__main__"):
                 continue
-            path = _file_of(name)
-            if path is not None and (package := _package_of(top, path)):
+            if (home := _file_of(top)) and (package := _package_of(top, home)):
                 found[top] = package
                 continue
+            path = _file_of(name)
             if path is None:
-                found[name] = "nowhere"
-                traceable &= name not in roots  # an import that fails may be one that is optional
+                found[name] = "nowhere"  # optional, or what is imported from a module
+                traceable &= name not in roots
                 continue
             source = _parsed(path.read_bytes(), name, path.name)
             found[name] = source.content
@@ -107,7 +107,7 @@ def same_code(one: str, other: str) -> bool:
 @dataclass(frozen=True)
 class _Source:
     content: str  # a hash
-    imports: tuple[str, ...]  # names of modules, some of which may be no modules
+    imports: tuple[str, ...]  # names, some of which may be no modules
     traceable: bool
 
 
@@ -125,7 +125,7 @@ def _parsed(raw: bytes, name: str, file: str) -> _Source:
 
 
 def _imports(nodes: list[ast.AST], name: str, is_package: bool) -> Iterator[str]:
-    """All that a module's source imports; of ``from a import b``, a and a.b, which may be one."""
+    """All that a module's source imports; of ``from a import b``, a, and a.b in case it is one."""
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -133,9 +133,7 @@ def _imports(nodes: list[ast.AST], name: str, is_package: bool) -> Iterator[str]
             around = name.split(".")[: len(name.split(".")) + is_package - node.level]
             base = ".".join([*(around if node.level else []), *filter(None, [node.module])])
             yield base
-            for alias in node.names:
-                if _file_of(f"{base}.{alias.name}") is not None:
-                    yield f"{base}.{alias.name}"
+            yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
 def _file_of(name: str) -> Path | None:
@@ -160,9 +158,8 @@ def _package_of(top: str, path: Path) -> str | None:
         return None
     known = []
     for name in sorted(names):
-        known.append(
-            f"{name} {getattr(sys.modules.get(top), '__version__', metadata.version(name))}"
-        )
+        version = getattr(sys.modules.get(top), "__version__", metadata.version(name))
+        known.append(f"{name} {version}")
         if name not in _SAME_BY_VERSION:
             known.append(metadata.distribution(name).read_text("RECORD") or secrets.token_hex(8))
     return hashlib.sha256("\n".join(known).encode()).hexdigest()
