@@ -50,7 +50,7 @@ def test_everything_public_has_an_example(name):
 
 def test_one_version_everywhere():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    changes = re.search(r"^## (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    changes = re.search(r"^## (\d\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert citation["version"] == changes.group(1) == ldpcash.__version__
 
 

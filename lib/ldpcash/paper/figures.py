@@ -137,6 +137,20 @@ def save_table(name: str, data: Mapping[str, Iterable[object]]) -> None:
     write_whole(figure_folder() / f"{name}.csv", _as_csv(data))
 
 
+def save_page(name: str, text: str) -> None:
+    """Store a page of Markdown that belongs to no figure as ``name.md``.
+
+    Args:
+        name: file name without ending, such as "claims".
+        text: the page.
+
+    >>> save_page("example", "# An example\\n")
+    >>> (figure_folder() / "example.md").read_text()
+    '# An example\\n'
+    """
+    write_whole(figure_folder() / f"{name}.md", text.encode())
+
+
 def plot_rates(ax: Axes, x: ArrayLike, rows: Sequence[Row], fmt: str = "o-", **style: Any) -> None:
     """Draw block error rates on a logarithmic scale, with their 95 % bands.
 

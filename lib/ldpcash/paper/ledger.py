@@ -4,6 +4,7 @@ A *claim* is a function that measures and judges. `claim` enters it into a book,
 long it may simulate, and `ledger` runs a whole book::
 
     @claim(place, statement, book)  ->  Claim  ->  ledger(lab, book, letter): a table
+                                               ->  ledger_page(table): a page to be read
 
 A verdict is one of::
 
@@ -14,7 +15,7 @@ A verdict is one of::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,6 +29,27 @@ from ldpcash.simulation.trials import Row
 
 HOLDS = "holds"
 FAILS = "does not hold as specified"
+
+_OPENING = """\
+# The ledger
+
+Every statement here was decided by a measurement: an enumeration, a closed form, or a simulation,
+whose rates come with 95 % intervals. A verdict is *holds*, for the text as it stands; *holds under
+reading "..."*, if it takes a reading that the text does not specify; or *does not hold as
+specified*, nor under any reading that we found. A test reaches each verdict again with other random
+numbers.
+
+Two readings come up often. "empty +": a client of the baseline that holds nothing leans to +,
+instead of sending random signs as the paper's Remark 2 specifies. "rounded estimate": the
+baseline's server estimates the frequency from the rounded mean, and not from the mean. BLER is the
+block error rate, how often the item is decoded wrongly; f is the true frequency, the share of the
+N clients that hold it.
+"""
+# The numbers of a part begin with its letter.
+_PARTS = {
+    "C": ("What the paper says", "place", "statement, in our words"),
+    "B": ("What this project says beyond the paper", "notebook", "statement"),
+}
 
 
 def under(reading: str) -> str:
@@ -179,6 +201,33 @@ def ledger(lab: Lab, claims: Sequence[Claim], letter: str) -> dict[str, list[str
         "measured": [finding.measured for finding in findings],
         "verdict": [finding.verdict for finding in findings],
     }
+
+
+def ledger_page(table: Mapping[str, Sequence[str]]) -> str:
+    """A ledger as a page of Markdown: the paper's statements, then those beyond it.
+
+    Args:
+        table: columns as `ledger` returns them, of one book or of both.
+
+    >>> odd = Claim("III", "One is odd", lambda lab: Finding("|1| % 2 = 1", HOLDS))
+    >>> print(ledger_page(ledger(Lab(), [odd], "C")).splitlines()[-1])
+    | C01 | III | One is odd | holds | \\|1\\| % 2 = 1 |
+    """
+    names = ("number", "place", "statement", "verdict", "measured")
+    rows = list(zip(*(table[name] for name in names), strict=True))
+    page = _OPENING
+    for letter, (title, place, statement) in _PARTS.items():
+        lines = [_line(*row) for row in rows if row[0].startswith(letter)]
+        if lines:
+            head = [_line("", place, statement, "verdict", "measured"), "|---|---|---|---|---|"]
+            page += "\n".join(["", f"## {title}", "", *head, *lines, ""])
+    return page
+
+
+def _line(*cells: str) -> str:
+    """A line of a table, in which a bar within a cell, or a <, stands for itself."""
+    escaped = (cell.replace("|", r"\|").replace("<", r"\<") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
 
 
 def rate_of(row: Row) -> str:
