@@ -111,6 +111,8 @@ def workshop(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "ROOT", tmp_path)
     monkeypatch.setattr(runner, "NOTEBOOKS", tmp_path)
     monkeypatch.setattr(runner, "EXECUTED", tmp_path / "build")
+    monkeypatch.setattr(runner, "SECONDS", tmp_path / "seconds.yaml")
+    (tmp_path / "seconds.yaml").write_text("01_good: 100")
     monkeypatch.setenv("LDPCASH_FIGURES", str(tmp_path / "figures"))
     monkeypatch.setenv("LDPCASH_RESULTS", str(tmp_path / "results"))
     speak = "for _ in range(3):\n    print('size', size, flush=True)\n    time.sleep(0.3)"
@@ -273,9 +275,29 @@ class TestProgress:
         assert runner.time_left({"a": 10}, {"a": 0.0}, {"a": 20.0}, 30.0) is None
         assert runner.time_left({}, {"a": 0.0}, {}, 30.0) is None
 
-    def test_the_index_tells_how_long_each_takes(self):
+    def test_it_is_known_how_long_each_takes(self):
+        """And the index, which is prose, says about the same."""
         expected = runner.expected_seconds([path.stem for path in NOTEBOOKS])
-        assert list(expected) == [path.stem for path in NOTEBOOKS[1:]]
+        assert list(expected) == [path.stem for path in NOTEBOOKS]
+        index = (ROOT / "notebooks" / "00_index.ipynb").read_text()
+        told = re.findall(r"\((\w+)\.ipynb\)[^\n]*\| (\d+) s \|", index)
+        assert [name for name, _ in told] == list(expected)[1:]
+        for name, seconds in told:
+            assert 0.5 <= int(seconds) / expected[name] <= 2
+
+    def test_only_a_full_refresh_writes_down_how_long_it_took(self, workshop):
+        file = workshop / "seconds.yaml"
+        assert runner.main(["run"]) == 0
+        assert runner.main(["refresh", "01_good"]) == 0
+        assert file.read_text() == "01_good: 100"
+        assert runner.main(["refresh"]) == 0
+        assert yaml.safe_load(file.read_text())["01_good"] < 100
+
+    def test_what_was_about_right_stays(self, workshop):
+        (workshop / "seconds.yaml").write_text("a: 50\nb: 50\nc: 50\ngone: 7")
+        runner.keep_seconds({"a": 26.0, "b": 99.0, "c": 24.0, "d": 61.0})
+        known = yaml.safe_load((workshop / "seconds.yaml").read_text())
+        assert known == {"a": 50, "b": 50, "c": 25, "d": 65}
 
 
 with (ROOT / "figures" / "manifest.csv").open(newline="") as file:

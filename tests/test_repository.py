@@ -42,7 +42,7 @@ def without_example(module):
                 yield f"{module.__name__}.{name}.{method}"
 
 
-@pytest.mark.parametrize("name", make_site.modules())
+@pytest.mark.parametrize("name", list(make_site.modules()))
 def test_everything_public_has_an_example(name):
     """The doctests run them all."""
     assert list(without_example(importlib.import_module(name))) == []

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+ROOMS = ["base", "codec", "privacy", "protocols", "histogram", "simulation", "paper", "beyond"]
 PHONE = 375  # pixels
 
 
@@ -51,7 +52,7 @@ class TestPages:
     def test_every_notebook_and_module_has_one_that_the_front_page_leads_to(self, pages):
         wanted = {f"notebooks/{path.stem}.html" for path in NOTEBOOKS}
         wanted |= {f"reference/{name}.html" for name in module_names()}
-        wanted |= {"explorer.html", "search.html"}
+        wanted |= {"explorer.html", "figures/claims.html", "CONTRIBUTING.html", "search.html"}
         assert wanted <= pages.keys()
         assert wanted - {"search.html"} <= {
             urldefrag(link)[0] for link in pages["index.html"].links
@@ -85,11 +86,35 @@ class TestPages:
         for path in (site / "reference").glob("*.html"):
             assert "<blockquote" not in path.read_text(), path.name
 
+    def test_the_library_is_listed_room_by_room(self, pages):
+        """From the front page; and in each room, in the order in which its docstring goes."""
+        links = [link for link in pages["index.html"].links if link.startswith("reference/")]
+        names = list(dict.fromkeys(re.findall(r"/ldpcash\.(\w+)", " ".join(links))))
+        assert names == ["html", *ROOMS]
+        links = " ".join(pages["index.html"].links)
+        codec = re.findall(r"reference/ldpcash\.codec\.(\w+)\.html", links)
+        assert list(dict.fromkeys(codec))[:4] == ["polar", "construction", "textbook", "scl"]
+
+    def test_a_room_says_what_its_modules_are_for(self, site):
+        for room in ROOMS:
+            text = article(site / "reference" / f"ldpcash.{room}.html")
+            for path in (ROOT / "lib" / "ldpcash" / room).glob("[!_]*.py"):
+                assert re.search(rf"^{path.stem}: \w", text, re.MULTILINE), path
+
+    def test_bars_are_absolute_values(self, site):
+        """And no substitution, which Sphinx takes them for."""
+        assert "the sum of |LLR| over" in article(site / "reference" / "ldpcash.codec.scl.html")
+
     def test_reference_has_arguments_and_examples(self, site):
-        text = (site / "reference" / "ldpcash.codec.polar.html").read_text()
-        text = re.sub(r"<[^>]*>", "", text)
+        text = article(site / "reference" / "ldpcash.codec.polar.html")
         assert "length of a codeword, a power of two up to 4096" in text
         assert "&gt;&gt;&gt; code = PolarCode(4, [1, 3])" in text
+
+
+def article(path):
+    """The words of a page, without the sidebars."""
+    (found,) = re.findall(r"<article.*?</article>", path.read_text(), re.DOTALL)
+    return re.sub(r"<[^>]*>", "", found)
 
 
 def figures_of(path):

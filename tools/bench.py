@@ -4,22 +4,32 @@ The yardstick is maximum-likelihood decoding as a float32 matrix product, in chu
 The two take turns and the best round of each counts, because machines are shared.
 """
 
+from __future__ import annotations
+
 import resource
 import tempfile
 import time
 import tracemalloc
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
+from numpy.typing import NDArray
 
-from ldpcash import Cash, Point, PolarCode, Prot, ReportSum, SCLDecoder, sweep
+from ldpcash import Cash, Point, PolarCode, Prot, Protocol, ReportSum, SCLDecoder, sweep
+from ldpcash.base.arrays import Bits, Counts, Reals
 from ldpcash.beyond.census import METHODS, PEM, census_names, compare_methods
 from ldpcash.beyond.codes import with_checks
 from ldpcash.beyond.pem import Pem
 from ldpcash.histogram.collector import Collector
 from ldpcash.histogram.plan import Plan
 from ldpcash.histogram.population import collect, draw_collector
+
+Task = Callable[[], Any]
+Name = TypeVar("Name")
 
 ROUNDS = 15
 FRAMES = 32_768
@@ -38,7 +48,7 @@ CODES = [
 ]
 
 
-def main():
+def main() -> None:
     decoders()
     growth()
     protocols()
@@ -49,7 +59,7 @@ def main():
     sweeps()
 
 
-def decoders():
+def decoders() -> None:
     print("Frames a second; lists of 8; float32 LLRs; one thread; best of", ROUNDS, "rounds")
     print("C++ / ML is a constant: what AFF3CT 3.0.2 reached on another machine")
     print(
@@ -63,14 +73,14 @@ def decoders():
         llr = 1 - 2.0 * code.encode(items) + sigma * rng.standard_normal((frames, code.n))
         single = llr.astype(np.float32)
         decoder = SCLDecoder(code)
-        tasks = {
-            "scl": lambda decoder=decoder, single=single: decoder.decode(single),
-            "double": lambda decoder=decoder, llr=llr: decoder.decode(llr),
-            "encode": lambda code=code, items=items: code.encode(items),
+        tasks: dict[str, Task] = {
+            "scl": partial(decoder.decode, single),
+            "double": partial(decoder.decode, llr),
+            "encode": partial(code.encode, items),
         }
         if reference:
             signs = (1 - 2.0 * code.codebook().T).astype(np.float32)
-            tasks["ml"] = lambda single=single, signs=signs: matrix_product_ml(single, signs)
+            tasks["ml"] = partial(matrix_product_ml, single, signs)
         speed = {
             task: frames / t for task, t in best_times(tasks, ROUNDS if reference else 3).items()
         }
@@ -84,7 +94,11 @@ def decoders():
         print(f"{speed['encode']:9,.0f} {peak_memory(tasks['scl']):8.1f}")
 
 
-def growth(lengths=(256, 512, 1024, 2048), lists=(1, 2, 4, 8, 16, 32), frames=256):
+def growth(
+    lengths: Sequence[int] = (256, 512, 1024, 2048),
+    lists: Sequence[int] = (1, 2, 4, 8, 16, 32),
+    frames: int = 256,
+) -> None:
     """How decoding grows with length and list: microseconds a frame, and the slopes."""
     print()
     print("Decoding 64 bits, Gaussian approximation with an 11-bit CRC; microseconds a frame")
@@ -95,7 +109,9 @@ def growth(lengths=(256, 512, 1024, 2048), lists=(1, 2, 4, 8, 16, 32), frames=25
         code = with_checks(PolarCode.construct(n, 75, "ga", n**0.5 / 12), 11)
         llr = -rng.standard_normal((frames, n)).astype(np.float32)
         decoders = {L: SCLDecoder(code, L) for L in lists}
-        tasks = {L: lambda d=decoder, llr=llr: d.decode(llr) for L, decoder in decoders.items()}
+        tasks: dict[int, Task] = {
+            L: partial(decoder.decode, llr) for L, decoder in decoders.items()
+        }
         table[n] = {L: 1e6 * t / frames for L, t in best_times(tasks, 5).items()}
     for L in lists:
         times = [table[n][L] for n in lengths]
@@ -104,7 +120,9 @@ def growth(lengths=(256, 512, 1024, 2048), lists=(1, 2, 4, 8, 16, 32), frames=25
     print("slope in the list size:", *(f"{steep:.2f}" for steep in slopes))
 
 
-def protocols(trials=4096, clients=1000, frequency=0.6, epsilon=2.0):
+def protocols(
+    trials: int = 4096, clients: int = 1000, frequency: float = 0.6, epsilon: float = 2.0
+) -> None:
     """Drawing a mean against simulating its clients; then draw, decode and count, end to end."""
     print()
     print(f"Means of {clients} clients, (64, 8) pw, epsilon {epsilon}, f {frequency}; microseconds")
@@ -114,23 +132,26 @@ def protocols(trials=4096, clients=1000, frequency=0.6, epsilon=2.0):
     rng = np.random.Generator(np.random.SFC64(1))
     items = rng.integers(0, 2, (code.k, trials), dtype=np.uint8).T
     same, holds = np.tile(items[0], (clients, 1)), np.arange(clients) < frequency * clients
+
+    def one_by_one(protocol: Protocol) -> Reals:
+        return protocol.reports(same, holds, rng).mean(axis=0)
+
+    def end_to_end(protocol: Protocol) -> int:
+        means = protocol.mean_reports(items, frequency, clients, rng)
+        return int((protocol.estimate(means).bits != items).any(axis=1).sum())
+
     for name, protocol in {
         "Cash": Cash(code, epsilon),
         "Prot, hard": Prot(code, epsilon),
         "Prot, soft": Prot(code, epsilon, SCLDecoder(code), decision="soft"),
     }.items():
         y = np.ascontiguousarray(protocol.mean_reports(items, frequency, clients, rng))
-
-        def end_to_end(protocol=protocol):
-            means = protocol.mean_reports(items, frequency, clients, rng)
-            return (protocol.estimate(means).bits != items).any(axis=1).sum()
-
         times = best_times(
             {
-                "clients": lambda p=protocol: p.reports(same, holds, rng).mean(axis=0),
-                "law": lambda p=protocol: p.mean_reports(items, frequency, clients, rng),
-                "decode": lambda p=protocol, y=y: p.decoder.decode(y),
-                "all": end_to_end,
+                "clients": partial(one_by_one, protocol),
+                "law": partial(protocol.mean_reports, items, frequency, clients, rng),
+                "decode": partial(protocol.decoder.decode, y),
+                "all": partial(end_to_end, protocol),
             },
             10 * ROUNDS,
         )
@@ -141,7 +162,7 @@ def protocols(trials=4096, clients=1000, frequency=0.6, epsilon=2.0):
         )
 
 
-def clients(epsilon=1.0, many=1000):
+def clients(epsilon: float = 1.0, many: int = 1000) -> None:
     """What a report costs: on a client, with the operating system's randomness, and in numbers."""
     print()
     print(f"Microseconds a report at epsilon {epsilon}: one client, {many} at once, and the latter")
@@ -157,9 +178,9 @@ def clients(epsilon=1.0, many=1000):
             first = time.perf_counter() - start
             times = best_times(
                 {
-                    "one": lambda p=protocol: p.reports(items[:1], holds[:1]),
-                    "many": lambda p=protocol: p.reports(items, holds, rng),
-                    "normals": lambda n=n: rng.standard_normal((many, n)),
+                    "one": partial(protocol.reports, items[:1], holds[:1]),
+                    "many": partial(protocol.reports, items, holds, rng),
+                    "normals": partial(rng.standard_normal, (many, n)),
                 },
                 10 * ROUNDS,
             )
@@ -170,7 +191,7 @@ def clients(epsilon=1.0, many=1000):
             )
 
 
-def sweeps(epsilons=(3.0, 3.2, 3.4, 3.6), trials=8_000_000):
+def sweeps(epsilons: Sequence[float] = (3.0, 3.2, 3.4, 3.6), trials: int = 8_000_000) -> None:
     """The same sweep with one worker and with two, each from an empty store."""
     points = [
         Point(protocol=protocol, epsilon=epsilon, frequency=0.6, clients=1000)
@@ -189,7 +210,7 @@ def sweeps(epsilons=(3.0, 3.2, 3.4, 3.6), trials=8_000_000):
     print(f"{seconds[1] / seconds[2]:.2f} times as fast")
 
 
-def stream(clients=10_000_000, at_once=10_000):
+def stream(clients: int = 10_000_000, at_once: int = 10_000) -> None:
     """Reports of many clients, added up as they come."""
     cash = Cash(PolarCode.construct(64, 8), 1.0)
     rng = np.random.Generator(np.random.SFC64(1))
@@ -205,7 +226,7 @@ def stream(clients=10_000_000, at_once=10_000):
     print(f"peak of the whole process: {peak:.0f} MiB")
 
 
-def census_clients(clients, rng):
+def census_clients(clients: int, rng: np.random.Generator) -> tuple[Bits, Counts]:
     """Which name each client has; -1 for one that the census does not list."""
     names = census_names()
     share = [*names.share, 1 - names.share.sum()]
@@ -213,7 +234,7 @@ def census_clients(clients, rng):
     return names.bits, np.where(who == len(names.bits), -1, who)
 
 
-def histograms(epsilon=2.0, clients=10**6):
+def histograms(epsilon: float = 2.0, clients: int = 10**6) -> None:
     """What a client and the server spend, method by method, on census names, and what they get."""
     print()
     print(
@@ -232,9 +253,9 @@ def histograms(epsilon=2.0, clients=10**6):
             some = 4000
             bits, who = census_clients(some, rng)
             start = time.perf_counter()
-            sent = pem.reports(bits[who], who >= 0, rng)
+            reports = pem.reports(bits[who], who >= 0, rng)
             made = time.perf_counter()
-            pem.search(sent)
+            pem.search(reports)
             added = found = time.perf_counter()  # it hashes all reports again: all is "server"
             size = pem.report_size
         else:
@@ -258,23 +279,23 @@ def histograms(epsilon=2.0, clients=10**6):
         print(f"{1 - score.false_rate:7.2f} {score.frequency_error:8.5f}")
 
 
-def histogram_growth(epsilon=2.0):
+def histogram_growth(epsilon: float = 2.0) -> None:
     """Seconds and MiB as N, K and k grow, and the slopes of their logarithms."""
     names = census_names()
     share = [*names.share, 1 - names.share.sum()]
     rng = np.random.default_rng(1)
 
-    def streamed(clients, channels=256):
+    def streamed(clients: int, channels: int = 256) -> Task:
         plan = Plan.choose(10**6, 40, epsilon, count=channels)
         bits, who = census_clients(clients, rng)
         return lambda: collect(plan, bits, who, seed=1)
 
-    def drawn(clients):
+    def drawn(clients: int) -> Task:
         *counts, empty = rng.multinomial(clients, share).tolist()
         plan = Plan.choose(10**6, 40, epsilon)
         return lambda: draw_collector(plan, names.bits, counts, rng, empty)
 
-    def searched(channels=256, k=40):
+    def searched(channels: int = 256, k: int = 40) -> Task:
         plan = Plan.choose(10**6, k, epsilon, count=channels)
         item = rng.integers(0, 2, (1, k), dtype=np.uint8)
         collector = draw_collector(plan, item, [50_000], rng, 950_000)
@@ -284,7 +305,7 @@ def histogram_growth(epsilon=2.0):
     print("What grows: seconds, MiB on top of the clients' items, and slopes of their logarithms")
     sizes, widths, lengths = [10**5, 10**6, 10**7], [64, 256, 1024], [16, 32, 64, 128]
     fig, axes = plt.subplots(1, 5, figsize=(15, 3), layout="constrained")
-    tasks = [
+    tasks: list[tuple[str, Callable[[int], Task], list[int]]] = [
         ("clients simulated one by one, N", streamed, sizes),
         ("their sums from the exact law, N", drawn, sizes),
         ("10^5 clients, K", lambda channels: streamed(10**5, channels), widths),
@@ -315,19 +336,19 @@ def histogram_growth(epsilon=2.0):
     print("drawn in", path.relative_to(path.parents[1]))
 
 
-def slope(x, y):
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
     """Of a line through the logarithms."""
-    return np.polyfit(np.log(x), np.log(y), 1)[0]
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-def matrix_product_ml(llr, signs):
+def matrix_product_ml(llr: NDArray[np.float32], signs: NDArray[np.float32]) -> Counts:
     """The item with the largest correlation, frame by frame: no tie rule, no bits, no checks."""
     return np.concatenate(
         [(llr[i : i + 512] @ signs).argmax(axis=1) for i in range(0, len(llr), 512)]
     )
 
 
-def best_times(tasks, rounds):
+def best_times(tasks: Mapping[Name, Task], rounds: int) -> dict[Name, float]:
     """Seconds of the best round of each task, the tasks taking turns."""
     best = dict.fromkeys(tasks, float("inf"))
     for _ in range(rounds):
@@ -338,7 +359,7 @@ def best_times(tasks, rounds):
     return best
 
 
-def peak_memory(task):
+def peak_memory(task: Task) -> float:
     """MiB that a task takes on top of its input, its output included."""
     tracemalloc.start()
     task()

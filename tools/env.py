@@ -101,6 +101,8 @@ def install_with_uv(log, pip):
     """The fast path: uv, itself from the lock, installs the rest."""
     with open(LOCK) as file:
         pinned = re.search(r"^uv==.*(\n +--hash.*)+", file.read(), re.MULTILINE)
+    if pinned is None:
+        return False
     only_uv = os.path.join(VENV, "uv.lock")
     with open(only_uv, "w") as file:
         file.write(pinned.group(0) + "\n")

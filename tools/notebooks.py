@@ -5,25 +5,34 @@ JupyterLab. Executed copies go to ``build/notebooks``; only `refresh` touches ``
 second refresh changes nothing. `run` uses stored results of simulations, `refresh` computes all.
 After all notebooks, with the parameters that they have, both write ``manifest.csv`` beside the
 figures: which notebook, parameters and claim are behind each, and the checksums of its files.
+
+papermill has a bar for the cells of one notebook. How long all of them still take, two at a time,
+it does not tell: that is worked out here from ``seconds.yaml``, which a full `refresh` keeps up to
+date.
 """
+
+from __future__ import annotations
 
 import argparse
 import ast
 import contextlib
 import hashlib
 import json
+import math
 import os
-import re
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import papermill
 import yaml
 from jupyter_core.utils import ensure_event_loop
+from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
 from ldpcash.paper.figures import figure_folder, save_table
@@ -32,6 +41,7 @@ from ldpcash.simulation.progress import progress_bar
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 EXECUTED = ROOT / "build" / "notebooks"
+SECONDS = ROOT / "tools" / "seconds.yaml"
 AT_ONCE = 2
 PACE_PRIOR = 60  # seconds of work that count as done at the expected pace
 
@@ -40,8 +50,8 @@ class NotebookError(Exception):
     """A notebook that cannot be run or did not run through: which, where and why."""
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("action", choices=["run", "refresh"])
     parser.add_argument(
         "notebooks", nargs="*", help="names such as 01_polar_codes; all unless given"
@@ -64,7 +74,9 @@ def main(arguments=None):
         with tempfile.TemporaryDirectory() as scratch:
             if options.action == "refresh":
                 os.environ["LDPCASH_RESULTS"] = str(Path(scratch) / "results")
-            execute_all(names, values, Path(scratch), keep=options.action == "refresh")
+            seconds = execute_all(names, values, Path(scratch), keep=options.action == "refresh")
+        if options.action == "refresh" and not options.notebooks:
+            keep_seconds(seconds)
         if not options.notebooks and not values:
             save_table("manifest", manifest())
     except NotebookError as error:
@@ -73,10 +85,16 @@ def main(arguments=None):
     return 0
 
 
-def execute_all(names, values, scratch, keep):
-    """Run notebooks two at a time: one computes while the other starts. The first error ends it."""
+def execute_all(
+    names: Sequence[str], values: Mapping[str, dict[str, Any]], scratch: Path, keep: bool
+) -> dict[str, float]:
+    """Run notebooks two at a time: one computes while the other starts. The first error ends it.
+
+    Returned is how many seconds each took.
+    """
     line = progress_bar()
-    started, seconds = {}, {}  # when each notebook started, and how long each finished one took
+    started: dict[str, float] = {}  # when
+    seconds: dict[str, float] = {}  # how long it took, once it is finished
     expected = {} if values else expected_seconds(names)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         running = {
@@ -107,17 +125,33 @@ def execute_all(names, values, scratch, keep):
             os._exit(130)  # kernels end with this process
         finally:
             line.close()
+    return seconds
 
 
-def expected_seconds(names):
-    """How long each notebook takes, as the table in the index says; none without an index."""
-    index = NOTEBOOKS / "00_index.ipynb"
-    text = index.read_text() if index.exists() else ""
-    rows = re.findall(r"\((\w+)\.ipynb\)[^\n]*\| (\d+) s \|", text)
-    return {name: int(seconds) for name, seconds in rows if name in names}
+def expected_seconds(names: Sequence[str]) -> dict[str, int]:
+    """How long each notebook takes, as far as that is known."""
+    known = yaml.safe_load(SECONDS.read_text()) or {}
+    return {name: known[name] for name in names if name in known}
 
 
-def time_left(expected, started, seconds, now):
+def keep_seconds(seconds: Mapping[str, float]) -> None:
+    """Write down how long notebooks took; what was about right stays as it is."""
+    known = expected_seconds([*seconds])
+    for name, measured in seconds.items():
+        if not 0.5 < measured / known.get(name, math.inf) < 2:
+            known[name] = 5 * math.ceil(measured / 5)
+    SECONDS.write_text(
+        "# Seconds that each notebook takes, beside another; `make refresh` writes this.\n"
+        + yaml.safe_dump(known)
+    )
+
+
+def time_left(
+    expected: Mapping[str, float],
+    started: Mapping[str, float],
+    seconds: Mapping[str, float],
+    now: float,
+) -> float | None:
     """Seconds until all notebooks are done, or None if nothing is known about them.
 
     Those that are finished tell how fast this machine is, the longer the surer. One that has taken
@@ -128,7 +162,7 @@ def time_left(expected, started, seconds, now):
     took, should = (sum(table[name] for name in known) for table in (seconds, expected))
     pace = (took + PACE_PRIOR) / (should + PACE_PRIOR)
     unfinished = [name for name in expected if name not in seconds]
-    ends = []
+    ends: list[float] = []
     for name in sorted(unfinished, key=lambda name: name not in started):  # those that run first
         elapsed = now - started.get(name, now)
         begin = 0.0 if len(ends) < AT_ONCE else ends.pop(0)
@@ -136,7 +170,9 @@ def time_left(expected, started, seconds, now):
     return ends[-1] if ends else None
 
 
-def status(left, started, seconds, scratch):
+def status(
+    left: float | None, started: Mapping[str, float], seconds: Mapping[str, float], scratch: Path
+) -> str:
     """How long still, which notebooks are running, and how far the sweep of each is."""
     parts = [] if left is None else [f"{int(left) // 60}:{int(left) % 60:02} left"]
     for name in list(started):  # which other threads add to
@@ -148,7 +184,7 @@ def status(left, started, seconds, scratch):
     return "; ".join(parts)
 
 
-def check_parameters(name, values):
+def check_parameters(name: str, values: Mapping[str, Any]) -> None:
     """papermill takes a misspelt parameter with a warning; here it is an error."""
     path = NOTEBOOKS / f"{name}.ipynb"
     if not path.exists():
@@ -161,7 +197,9 @@ def check_parameters(name, values):
             )
 
 
-def execute(name, values, scratch, started):
+def execute(
+    name: str, values: dict[str, Any], scratch: Path, started: dict[str, float]
+) -> NotebookNode:
     """Run one notebook, and return it with its outputs; a copy is left in build/notebooks.
 
     The kernel reports its sweeps to a file in ``scratch``, which it is told before anything else.
@@ -192,13 +230,13 @@ def execute(name, values, scratch, started):
         ensure_event_loop().close()  # this thread's, which papermill leaves open
 
 
-def manifest():
+def manifest() -> dict[str, list[Any]]:
     """Where each figure comes from, as columns; read off the notebooks and the stored files."""
     rows = [row for path in sorted(NOTEBOOKS.glob("*.ipynb")) for row in figures_of(path)]
     return {name: [row[name] for row in rows] for name in rows[0]} if rows else {"figure": []}
 
 
-def figures_of(path):
+def figures_of(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of one notebook: its `save_figure` calls have the name second and the claim last."""
     cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
     parameters = {}
@@ -209,7 +247,7 @@ def figures_of(path):
     for cell in cells:
         for node in ast.walk(ast.parse(cell.source)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "save_figure":
-                name, claim = node.args[1].value, node.args[3].value
+                name, claim = (ast.literal_eval(node.args[i]) for i in (1, 3))
                 yield {
                     "figure": name,
                     "notebook": path.stem,
@@ -220,12 +258,12 @@ def figures_of(path):
                 }
 
 
-def checksum(name, ending):
+def checksum(name: str, ending: str) -> str:
     folder = figure_folder() / "data" if ending == "csv" else figure_folder()
     return hashlib.sha256((folder / f"{name}.{ending}").read_bytes()).hexdigest()
 
 
-def without_traces(notebook):
+def without_traces(notebook: NotebookNode) -> NotebookNode:
     """The notebook without what differs from run to run: times, tags, and how prints were split."""
     notebook.metadata.pop("papermill", None)
     for cell in notebook.cells:
@@ -238,11 +276,11 @@ def without_traces(notebook):
     return notebook
 
 
-def joined(outputs):
+def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
     """Outputs with neighbouring prints to the same stream made one."""
-    result = []
+    result: list[NotebookNode] = []
     for output in outputs:
-        previous = result[-1] if result else {}
+        previous = result[-1] if result else NotebookNode()
         if output.output_type == "stream" and previous.get("name") == output.name:
             previous.text += output.text
         else:

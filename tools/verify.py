@@ -9,6 +9,8 @@ of a font or image library, numbers are compared with a tolerance and pictures b
 is still a pass, and the line says so. Anything else is a difference, and the exit code is 1.
 """
 
+from __future__ import annotations
+
 import argparse
 import csv
 import io
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +32,7 @@ NUMBERS = 1e-6  # largest relative difference of two numbers that count as the s
 PIXELS = 0.02  # largest root mean square difference of two pictures, of a range of 1
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Compare rebuilt figures with those in figures/.")
     parser.add_argument("rebuilt", nargs="?", type=Path, help="a folder that has them already")
     options = parser.parse_args(arguments)
@@ -43,7 +46,7 @@ def main(arguments=None):
         return compare(committed_figures(Path(scratch)), Path(scratch) / "figures")
 
 
-def committed_figures(scratch):
+def committed_figures(scratch: Path) -> Path:
     """The folder of figures as committed, unpacked in ``scratch``."""
     command = ["git", "-C", str(ROOT), "archive", "--format=zip", "HEAD", "figures"]
     try:
@@ -56,7 +59,7 @@ def committed_figures(scratch):
     return scratch / "committed" / "figures"
 
 
-def compare(committed, rebuilt):
+def compare(committed: Path, rebuilt: Path) -> int:
     """Print a line for each figure and table; 1 if any differs, else 0."""
     names = {path.stem for folder in (committed, rebuilt) for path in folder.rglob("*.*")}
     verdicts = {name: verdict(name, committed, rebuilt) for name in sorted(names - {"manifest"})}
@@ -67,7 +70,7 @@ def compare(committed, rebuilt):
     return 1 if bad else 0
 
 
-def verdict(name, committed, rebuilt):
+def verdict(name: str, committed: Path, rebuilt: Path) -> str:
     """How a figure's files, or a table, compare."""
     files = {path.relative_to(committed) for path in committed.rglob(f"{name}.*")}
     others = {path.relative_to(rebuilt) for path in rebuilt.rglob(f"{name}.*")}
@@ -87,7 +90,7 @@ def verdict(name, committed, rebuilt):
     return f"the same numbers and pixels ({', '.join(sorted(f.suffix for f in changed))} differ)"
 
 
-def same_numbers(one, other):
+def same_numbers(one: Path, other: Path) -> bool:
     """Whether two tables hold the same words, and numbers within the tolerance."""
     tables = [list(csv.reader(path.read_text().splitlines())) for path in (one, other)]
     if [len(row) for row in tables[0]] != [len(row) for row in tables[1]]:
@@ -96,14 +99,14 @@ def same_numbers(one, other):
     return all(a == b or close(a, b) for a, b in zip(*cells, strict=True))
 
 
-def close(a, b):
+def close(a: str, b: str) -> bool:
     try:
         return bool(np.isclose(float(a), float(b), rtol=NUMBERS, atol=0))
     except ValueError:
         return False
 
 
-def same_picture(one, other):
+def same_picture(one: Path, other: Path) -> bool:
     a, b = imread(one), imread(other)
     return a.shape == b.shape and float(np.sqrt(np.mean((a - b) ** 2))) <= PIXELS
 

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from multiprocessing import Pipe
 
@@ -20,6 +22,21 @@ def test_workers_have_one_thread_and_block_ctrl_c():
     assert blocked == signal.SIG_IGN
     assert dict(os.environ) == before
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+@pytest.mark.parametrize("run_as", [["script.py"], ["-m", "script"]])
+def test_a_script_is_not_run_again_and_keeps_its_name(tmp_path, run_as):
+    """Without a guard; and workers have what they were asked to have."""
+    (tmp_path / "script.py").write_text(
+        "from ldpcash.base.workers import Processes\n"
+        "before = __file__, __spec__\n"
+        "with Processes(1, preload=['wave']) as pool:\n"
+        '    print(pool.submit(eval, \'"wave" in __import__("sys").modules\').result())\n'
+        "print((__file__, __spec__) == before)\n"
+    )
+    command = [sys.executable, *run_as]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (result.stdout, result.stderr) == ("True\nTrue\n", "")
 
 
 def test_cancelled_work_is_no_accident():

@@ -6,9 +6,9 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution as pld
+from strategies import ITEM, PAPER
 
-from ldpcash import Cash, PolarCode, Prot, gaussian_delta
+from ldpcash import Cash, Prot, gaussian_delta
 from ldpcash.beyond.accounting import (
     Budget,
     BudgetError,
@@ -16,9 +16,6 @@ from ldpcash.beyond.accounting import (
     spent_delta,
     spent_epsilon,
 )
-
-PAPER = PolarCode.construct(64, 8)
-ITEM = [1, 0, 1, 1, 0, 0, 1, 0]
 
 
 def exact_delta(epsilon, each, reports):
@@ -44,20 +41,20 @@ def exact_delta(epsilon, each, reports):
 
 
 class TestProt:
-    @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.7, 3.0])
-    @pytest.mark.parametrize("reports", [1, 2, 5, 9])
-    def test_delta_is_what_all_outcomes_add_up_to(self, reports, epsilon):
+    def test_delta_is_what_all_outcomes_add_up_to(self, subtests):
         p = 1 / (1 + math.exp(-0.6))
-        exact = 0.0
-        for kept in itertools.product([True, False], repeat=reports):
-            a = math.prod(p if k else 1 - p for k in kept)
-            b = math.prod(1 - p if k else p for k in kept)
-            exact += max(0.0, a - math.exp(epsilon) * b)
-        assert response_delta(epsilon, 0.6, reports) == pytest.approx(exact, rel=1e-8, abs=1e-15)
+        for epsilon, reports in itertools.product([0.0, 0.5, 1.7, 3.0], [1, 2, 5, 9]):
+            exact = 0.0
+            for kept in itertools.product([True, False], repeat=reports):
+                a = math.prod(p if k else 1 - p for k in kept)
+                b = math.prod(1 - p if k else p for k in kept)
+                exact += max(0.0, a - math.exp(epsilon) * b)
+            with subtests.test(epsilon=epsilon, reports=reports):
+                delta = response_delta(epsilon, 0.6, reports)
+                assert delta == pytest.approx(exact, rel=1e-8, abs=1e-15)
 
-    @pytest.mark.parametrize(
-        ("epsilon", "each", "reports"),
-        [
+    def test_delta_is_never_below_the_exact_one(self, subtests):
+        for epsilon, each, reports in [
             (2.0, 0.5, 10),
             (60.0, 1.0, 100),
             (5.0, 0.1, 1000),
@@ -67,23 +64,25 @@ class TestProt:
             (6000.0, 0.1, 10**6),
             (3.3, 0.00077, 1_234_567),
             (2.0, 0.0005, 3 * 10**6),
-        ],
-    )
-    def test_delta_is_never_below_the_exact_one(self, epsilon, each, reports):
-        exact = exact_delta(epsilon, each, reports)
-        assert (
-            exact <= response_delta(epsilon, each, reports) <= exact * (1 + 1e-9 + 4e-14 * reports)
-        )
+        ]:
+            with subtests.test(epsilon=epsilon, each=each, reports=reports):
+                exact = exact_delta(epsilon, each, reports)
+                delta = response_delta(epsilon, each, reports)
+                assert exact <= delta <= exact * (1 + 1e-9 + 4e-14 * reports)
 
-    @pytest.mark.parametrize("reports", [1, 10, 100])
-    @pytest.mark.parametrize("delta", [1e-6, 1e-4, 1e-2])
-    def test_epsilon_against_dp_accounting(self, reports, delta):
+    def test_epsilon_against_dp_accounting(self, subtests):
         """Theirs rounds losses up to a multiple of 1e-5, report by report."""
+        from dp_accounting.pld import privacy_loss_distribution as pld  # slow to import
+
         keep = math.exp(0.3) / (math.exp(0.3) + 1)
         one = pld.from_randomized_response(2 * (1 - keep), 2, value_discretization_interval=1e-5)
-        theirs = one.self_compose(reports).get_epsilon_for_delta(delta)
-        mine = spent_epsilon(Prot(PAPER, 0.3), reports, delta)
-        assert theirs - 1e-5 * (reports + 1) <= mine <= theirs + 1e-6
+        for reports in (1, 10, 100):
+            several = one.self_compose(reports)
+            for delta in (1e-6, 1e-4, 1e-2):
+                with subtests.test(reports=reports, delta=delta):
+                    theirs = several.get_epsilon_for_delta(delta)
+                    mine = spent_epsilon(Prot(PAPER, 0.3), reports, delta)
+                    assert theirs - 1e-5 * (reports + 1) <= mine <= theirs + 1e-6
 
     @pytest.mark.parametrize("reports", [1, 3, 40])
     def test_without_delta_it_is_basic_composition(self, reports):
@@ -91,15 +90,17 @@ class TestProt:
 
 
 class TestCash:
-    @pytest.mark.parametrize("reports", [1, 2, 30])
-    @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
-    def test_k_reports_are_one_with_sqrt_k_times_the_sensitivity(self, reports, epsilon):
+    def test_k_reports_are_one_with_sqrt_k_times_the_sensitivity(self, subtests):
         cash = Cash(PAPER, 1.0)
-        continuous = gaussian_delta(epsilon, cash.sigma, 2 * math.sqrt(reports))
-        assert spent_delta(cash, reports, epsilon) == pytest.approx(continuous, rel=1e-3)
+        for reports, epsilon in itertools.product([1, 2, 30], [0.5, 2.0, 6.0]):
+            with subtests.test(reports=reports, epsilon=epsilon):
+                continuous = gaussian_delta(epsilon, cash.sigma, 2 * math.sqrt(reports))
+                assert spent_delta(cash, reports, epsilon) == pytest.approx(continuous, rel=1e-3)
 
     @pytest.mark.parametrize("reports", [1, 10])
     def test_epsilon_against_dp_accounting(self, reports):
+        from dp_accounting.pld import privacy_loss_distribution as pld  # slow to import
+
         cash = Cash(PAPER, 1.0)
         one = pld.from_gaussian_mechanism(
             cash.sigma, sensitivity=2.0, value_discretization_interval=1e-4
@@ -117,8 +118,9 @@ class TestCash:
 
 
 class TestBudget:
-    @pytest.mark.parametrize("protocol", [Cash(PAPER, 0.5), Prot(PAPER, 0.5)])
-    def test_ends_where_the_promise_does(self, protocol):
+    @pytest.mark.parametrize("kind", [Cash, Prot])
+    def test_ends_where_the_promise_does(self, kind):
+        protocol = kind(PAPER, 0.5)
         budget = Budget(protocol, 2.0, 1e-4)
         allowed = budget.left
         assert (

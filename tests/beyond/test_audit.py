@@ -4,16 +4,19 @@ Every statistical test has a fixed seed and a false-alarm rate of at most 1e-6, 
 """
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy import stats
+from strategies import PAPER
 
 from ldpcash import Cash, PolarCode, Prot, gaussian_sigma
 from ldpcash.beyond.audit import (
     audit,
     bias,
     farthest_items,
+    joint_odds,
     randomizer_of,
     rounding_score,
     ruled_out,
@@ -25,9 +28,10 @@ from ldpcash.beyond.faults import (
     SwappedCoin,
     reused_noise,
 )
+from ldpcash.histogram.prot_channels import ProtChannels
+from ldpcash.histogram.symbols import symbol_code
 
 SURE = 1 - 1e-6
-PAPER = PolarCode.construct(64, 8)
 A, B = farthest_items(PAPER)
 
 
@@ -123,16 +127,17 @@ class TestFaults:
     """Each is found with a confidence of 1 - 1e-6."""
 
     @pytest.mark.parametrize(
-        ("randomizer", "delta"),
+        ("kind", "made", "delta"),
         [
-            (randomizer_of(HalfSensitivity(PAPER, 1.0)), 1e-4),
-            (reused_noise(Cash(PAPER, 1.0)), 1e-4),
-            (randomizer_of(FloatNoise(PAPER, 1.0)), 1e-4),
-            (randomizer_of(LazyCoin(PAPER, 1.0)), 0.0),
+            (HalfSensitivity, randomizer_of, 1e-4),
+            (Cash, reused_noise, 1e-4),
+            (FloatNoise, randomizer_of, 1e-4),
+            (LazyCoin, randomizer_of, 0.0),
         ],
         ids=["sensitivity 1", "reused noise", "floating point", "lazy coin"],
     )
-    def test_is_found(self, randomizer, delta):
+    def test_is_found(self, kind, made, delta):
+        randomizer = made(kind(PAPER, 1.0))
         score = rounding_score(PAPER, A, B)
         found = audit(randomizer, A, B, 1.0, delta, 300_000, generator(5), SURE, [score])
         assert found.refuted
@@ -162,13 +167,14 @@ class TestRounding:
         assert not impossible[bit].any()
         assert 0.74 < impossible[1 - bit].any(axis=1).mean() < 0.80
 
-    @pytest.mark.parametrize("n", [16, 64, 256])
-    @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
-    def test_the_default_report_gives_none_away(self, n, epsilon):
+    def test_the_default_report_gives_none_away(self, subtests):
         """The attack on our own client: it fails if noise is added in floating point."""
-        code = PolarCode.construct(n, 4)
-        for item in (*farthest_items(code), None):
-            assert not ruled_out(randomizer_of(Cash(code, epsilon))(item, 2000, generator(2))).any()
+        for n, epsilon in product([16, 64, 256], [0.2, 1.0, 5.0]):
+            code = PolarCode.construct(n, 4)
+            reports = randomizer_of(Cash(code, epsilon))
+            for item in (*farthest_items(code), None):
+                with subtests.test(n=n, epsilon=epsilon, item=item):
+                    assert not ruled_out(reports(item, 2000, generator(2))).any()
 
     def test_no_float_leads_there(self):
         """By search: a report just below a power of two, which from -0.5 takes an odd half step."""
@@ -200,6 +206,13 @@ def reachable(report, signal):
             return True
         noise = np.nextafter(noise, np.inf)
     return False
+
+
+@pytest.mark.parametrize("bits", [1, 2])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_the_joint_release_over_all_channels_costs_no_more_than_one(bits, epsilon):
+    prot = ProtChannels(symbol_code(3, bits, 4.0, 8), epsilon, 2, bits)
+    assert joint_odds(prot) == pytest.approx(np.exp(epsilon), rel=1e-12)
 
 
 def test_bad_arguments():

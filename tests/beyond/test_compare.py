@@ -3,12 +3,11 @@
 import math
 
 import pytest
+from strategies import PAPER
 
-from ldpcash import PolarCode, gaussian_sigma, response_scale
+from ldpcash import gaussian_sigma, response_scale
 from ldpcash.beyond.compare import CONTENDERS, Case, client_noise, smallest_frequencies
 from ldpcash.paper.theory import strength_at, union_bound
-
-WEIGHTS = PolarCode.construct(64, 8).weight_distribution()
 
 
 def test_noise():
@@ -25,7 +24,8 @@ def test_noise():
 def test_eta_is_where_the_noise_says(name):
     """The union bound is within a few percent of the truth at 1e-2, and 400 errors at each of three
     points leave a standard error below one percent: 5 percent is beyond 1e-6."""
-    snr = strength_at(lambda x: union_bound(WEIGHTS, 64, x), 1e-2)
+    weights = PAPER.weight_distribution()
+    snr = strength_at(lambda x: union_bound(weights, 64, x), 1e-2)
     expected = snr * client_noise(name, 2.0) / math.sqrt(4000)
     case = Case(name, 2.0, 4000, 0.97 * expected)
     [eta] = smallest_frequencies([case], 1e-2, 5, min_errors=400, max_trials=10**6)

@@ -3,11 +3,14 @@
 Every statistical test has a fixed seed and a false-alarm rate of at most 1e-6.
 """
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import stats
+from strategies import ITEM, PAPER
 
-from ldpcash import Cash, PolarCode, Prot, ReportSum, SCLDecoder
+from ldpcash import Cash, Prot, ReportSum, SCLDecoder
 from ldpcash.beyond.defence import (
     CheckedSum,
     cash_check,
@@ -20,8 +23,6 @@ from ldpcash.beyond.defence import (
     simulated_cheats,
 )
 
-PAPER = PolarCode.construct(64, 8)
-ITEM = np.array([1, 0, 1, 1, 0, 0, 1, 0], dtype=np.uint8)
 X = (2.0 * PAPER.encode(ITEM) - 1) / 8
 EVERYBODY = np.ones(20_000, dtype=bool)
 
@@ -127,19 +128,19 @@ class TestCheats:
         sums = [cheating_total(protocol, ITEM, false, m, limit, goal) for m in range(10)]
         assert check_of(protocol)(np.diff(sums, axis=0)).all()
 
-    @pytest.mark.parametrize("epsilon", [1.0, 4.0])
-    @pytest.mark.parametrize(("goal", "weight"), [("bury", 16), ("promote", 32)])
     @pytest.mark.parametrize("which", [0, 1, 2])
-    def test_as_many_as_the_closed_form_says(self, which, goal, weight, epsilon):
+    def test_as_many_as_the_closed_form_says(self, which, subtests):
         """A million clients: noise moves the number by a few parts in a hundred, and a server that
         rounds asks for up to a tenth more, because every position has to fall."""
-        protocol = protocols(epsilon)[which]
-        limit = limit_of(protocol)
-        found = simulated_cheats(
-            protocol, 0.6, 10**6, weight, goal, limit, 100, np.random.default_rng(1)
-        )
-        needed = cheats_needed(protocol, 600_000, weight, limit, goal)
-        assert 0.98 < found / needed < (1.1 if which == 1 else 1.03)
+        for epsilon, (goal, weight) in product([1.0, 4.0], [("bury", 16), ("promote", 32)]):
+            with subtests.test(epsilon=epsilon, goal=goal):
+                protocol = protocols(epsilon)[which]
+                limit = limit_of(protocol)
+                found = simulated_cheats(
+                    protocol, 0.6, 10**6, weight, goal, limit, 100, np.random.default_rng(1)
+                )
+                needed = cheats_needed(protocol, 600_000, weight, limit, goal)
+                assert 0.98 < found / needed < (1.1 if which == 1 else 1.03)
 
     def test_rounding_halves_what_buries_an_item(self):
         """9 of 16 positions are enough for a server that rounds, and a soft one counts them all."""

@@ -8,14 +8,9 @@ import itertools
 import numpy as np
 import pytest
 from scipy import stats
+from strategies import BITS, COUNTS, FALSE_ALARM, NAMES
 
 from ldpcash.beyond.pem import Pem, PemReports
-from ldpcash.histogram.packing import LATIN, Packing
-
-FALSE_ALARM = 1e-6
-NAMES = Packing(20, LATIN)
-BITS = NAMES.pack(["ANNA", "BOB", "CAY", "DORA"])
-COUNTS = np.array([9000, 6000, 4000, 30])
 
 
 def test_levels_reach_k():

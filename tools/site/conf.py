@@ -1,10 +1,15 @@
 """How Sphinx makes the site. `make_site.py` beside it gathers the pages and starts it."""
 
+from __future__ import annotations
+
 import importlib
 import types
 from importlib.metadata import files
+from typing import Any
 
-from docutils.parsers.rst.states import Inliner
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 
 import ldpcash
 from make_site import modules
@@ -55,35 +60,46 @@ html_copy_source = False
 html_domain_indices = False  # the reference is in the sidebar
 
 # MathJax in one file, from its package: pages fetch nothing from elsewhere.
-(_mathjax,) = (file for file in files("sphinx-mathjax-offline") if file.name == "tex-svg-full.js")
+_mathjax = next(
+    file for file in files("sphinx-mathjax-offline") or [] if file.name == "tex-svg-full.js"
+)
 html_static_path.append(str(_mathjax.locate()))
 mathjax_path = _mathjax.name
 mathjax3_config = {"options": {"enableMenu": False}}  # its entries would load further files
 
 
-def bar(inliner, match, line):
-    """Take a bar in a docstring as it is: ``|x|`` is an absolute value there, no substitution."""
-    return match.string[: match.end()], [], match.string[match.end() :], []
+class Bars(SphinxTransform):
+    """Take a bar as it is: ``|x|`` is an absolute value in a docstring, no substitution."""
+
+    default_priority = 200  # before anything is substituted
+
+    def apply(self, **kwargs: Any) -> None:
+        for between_bars in list(self.document.findall(nodes.substitution_reference)):
+            between_bars.replace_self(nodes.Text(f"|{between_bars.astext()}|"))
 
 
-Inliner.dispatch["|"] = bar
-
-
-def before_napoleon(app, what, name, thing, options, lines):
+def before_napoleon(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
     """Keep what is said of a property as it is: napoleon takes words before a colon for a type."""
     if what in ("attribute", "property"):
         _kept[name] = list(lines)
 
 
-def after_napoleon(app, what, name, thing, options, lines):
+def after_napoleon(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
     lines[:] = _kept.pop(name, lines)
     if lines and lines[0].startswith("Alias for field number"):  # of a named tuple
         lines.clear()
+    if len(lines) > 2 and lines[0].endswith("::") and not lines[2].startswith(" "):
+        lines[1:] = [f"   {line}" for line in lines[1:]]  # a diagram alone has lost its margin
 
 
-_kept = {}
+_kept: dict[str, list[str]] = {}
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
+    app.add_transform(Bars)
     app.connect("autodoc-process-docstring", before_napoleon, priority=400)
     app.connect("autodoc-process-docstring", after_napoleon, priority=600)

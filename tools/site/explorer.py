@@ -10,11 +10,15 @@ the first without a block error. A BLER that is so low falls with epsilon; beyon
 the frequency error. Codes that turn out the same under two rules are simulated once.
 """
 
+from __future__ import annotations
+
 import json
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
-from ldpcash import Cash, Point, PolarCode, sweep
+from ldpcash import Cash, Point, PolarCode, Row, sweep
 from ldpcash.beyond.codes import code_for_privacy
 from ldpcash.simulation.points import parameters_of
 from ldpcash.simulation.trials import binomial_interval
@@ -33,7 +37,9 @@ MANY_TRIALS = 100_000  # or after as many trials,
 FEW_TRIALS = 2048  # or after as few, if the epsilon before it has seen no error
 OFF_UNIT = 1e-5  # of the stored frequency errors
 
-PROTOCOLS = {
+Curve = tuple[str, PolarCode, int, float]  # protocol, code, N and f
+
+PROTOCOLS: dict[str, dict[str, Any]] = {
     "Cash": {"protocol": "Cash", "delta": DELTA},
     "Prot": {"protocol": "Prot"},
     "Prot, soft": {"protocol": "Prot", "decision": "soft", "decoder": "SCL"},
@@ -41,12 +47,12 @@ PROTOCOLS = {
 }
 
 
-def last_frozen(n, k):
+def last_frozen(n: int, k: int) -> PolarCode:
     """The paper's Remark 1: without index n - 1 the sensitivity is below 2."""
     return PolarCode(n, PolarCode.construct(n, k + 1, "rm").info[:-1])
 
 
-RULES = {
+RULES: dict[str, tuple[str, Callable[[int, int], PolarCode]]] = {
     "pw": ("polarization weight", lambda n, k: PolarCode.construct(n, k, "pw")),
     "ga": ("Gaussian approximation", lambda n, k: PolarCode.construct(n, k, "ga")),
     "light": ("Reed-Muller rule, last index frozen", last_frozen),
@@ -54,17 +60,17 @@ RULES = {
 }
 
 
-def codes():
+def codes() -> dict[tuple[int, str], PolarCode]:
     """The codes that can be chosen, by length and rule."""
     return {(n, rule): RULES[rule][1](n, K) for n in LENGTHS for rule in RULES}
 
 
-def distinct_codes():
+def distinct_codes() -> list[PolarCode]:
     """The same without repetitions."""
     return list(dict.fromkeys(codes().values()))
 
 
-def point(protocol, code, clients, frequency, epsilon):
+def point(protocol: str, code: PolarCode, clients: int, frequency: float, epsilon: float) -> Point:
     return Point(
         epsilon=epsilon,
         frequency=frequency,
@@ -74,9 +80,11 @@ def point(protocol, code, clients, frequency, epsilon):
     )
 
 
-def simulate(curves, epsilons=EPSILONS, seed=SEED):
+def simulate(
+    curves: Sequence[Curve], epsilons: Sequence[float] = EPSILONS, seed: int = SEED
+) -> list[list[Row]]:
     """One list of rows, in the order of ``epsilons``, for each (protocol, code, N, f)."""
-    rows = [[] for _ in curves]
+    rows: list[list[Row]] = [[] for _ in curves]
     for epsilon in epsilons:
         beyond = [bool(done) and done[-1].errors == 0 for done in rows]
         for few, trials in ((False, MANY_TRIALS), (True, FEW_TRIALS)):
@@ -88,11 +96,11 @@ def simulate(curves, epsilons=EPSILONS, seed=SEED):
     return rows
 
 
-def all_curves():
+def all_curves() -> list[Curve]:
     return list(product(PROTOCOLS, distinct_codes(), CLIENTS, FREQUENCIES))
 
 
-def table():
+def table() -> dict[str, Any]:
     """All that explorer.json holds: where the sliders stand, and the counts of each curve."""
     distinct = distinct_codes()
     return {
@@ -120,7 +128,7 @@ def table():
     }
 
 
-def as_json(content):
+def as_json(content: dict[str, Any]) -> str:
     """A line for each entry, and for each curve: changes are seen in a diff."""
     lines = {key: json.dumps(value, separators=(",", ":")) for key, value in content.items()}
     curves = (json.dumps(curve, separators=(",", ":")) for curve in content["curves"])
@@ -128,7 +136,7 @@ def as_json(content):
     return "{\n" + ",\n".join(f'"{key}":{value}' for key, value in lines.items()) + "\n}\n"
 
 
-def script():
+def script() -> str:
     """explorer.json as a script that a page can load without a server, made ready to be shown."""
     content = json.loads(FILE.read_text())
     for curve in content["curves"]:

@@ -5,20 +5,28 @@ build/site, which can be read from any web server or from the folder itself: not
 fetched from another host. What there is in notebooks/ and lib/ decides which pages there are::
 
     README.md                 -> index.md             the front page
+    CONTRIBUTING.md, figures/                         the ledger among the latter
     notebooks/*.ipynb         -> notebooks/*.ipynb    with a text for each figure
-    ldpcash and its modules   -> reference/*.rst      one page each, from their docstrings
+    ldpcash and its modules   -> reference/*.rst      one page each, from their docstrings,
+                                                      in the order in which those name them
     explorer.md, explorer.json, static/               the explorer
 """
 
+from __future__ import annotations
+
 import ast
 import importlib
+import math
 import pkgutil
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import nbformat
+from nbformat import NotebookNode
 from sphinx.cmd.build import main as sphinx
 
 import explorer
@@ -28,6 +36,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SOURCE = ROOT / "build" / "site-source"
 SITE = ROOT / "build" / "site"
+LIBRARY = ldpcash.__name__
 
 DISPLAYED = re.compile(r"^(\$\$.+?\$\$)", re.DOTALL | re.MULTILINE)
 WAYS_IN = """\
@@ -40,6 +49,8 @@ CONTENTS = """
 :hidden:
 
 explorer
+figures/claims
+CONTRIBUTING
 ```
 
 ```{toctree}
@@ -52,15 +63,14 @@ notebooks/*
 
 ```{toctree}
 :hidden:
-:glob:
 :caption: The library
 
-reference/*
+LIBRARY
 ```
 """
 
 
-def main():
+def main() -> int:
     """Build from nothing. A warning fails the build: it is a broken link or a spoilt docstring."""
     for folder in (SOURCE, SITE):
         shutil.rmtree(folder, ignore_errors=True)
@@ -73,11 +83,13 @@ def main():
     return failed
 
 
-def gather():
+def gather() -> None:
     """Put all pages into build/site-source."""
     for folder in ("notebooks", "reference"):
         (SOURCE / folder).mkdir(parents=True)
     (SOURCE / "index.md").write_text(front_page((ROOT / "README.md").read_text()))
+    guide = (ROOT / "CONTRIBUTING.md").read_text()  # with a diagram that nothing here can draw
+    (SOURCE / "CONTRIBUTING.md").write_text(guide.replace("```mermaid", "```none"))
     shutil.copytree(ROOT / "figures", SOURCE / "figures")
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         notebook = prepared(nbformat.read(path, as_version=4))
@@ -90,13 +102,14 @@ def gather():
     (SOURCE / "static" / "explorer_data.js").write_text(explorer.script())
 
 
-def front_page(readme):
+def front_page(readme: str) -> str:
     """The README, with the ways into the site after its introduction."""
     introduction, section, rest = with_links(readme, "notebooks/").partition("\n## ")
-    return f"{introduction}\n{WAYS_IN}{section}{rest}\n{CONTENTS}"
+    library = "\n".join(f"reference/{name}" for name in [LIBRARY, *modules_in(LIBRARY)])
+    return f"{introduction}\n{WAYS_IN}{section}{rest}\n{CONTENTS.replace('LIBRARY', library)}"
 
 
-def with_links(text, folder=""):
+def with_links(text: str, folder: str = "") -> str:
     """Markdown in which the name of each notebook, such as `01_polar_codes`, is a link to it."""
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         name = f"`{path.stem}`"
@@ -104,7 +117,7 @@ def with_links(text, folder=""):
     return text
 
 
-def prepared(notebook):
+def prepared(notebook: NotebookNode) -> NotebookNode:
     """A notebook as the site needs it.
 
     Notebooks it names become links. Displayed formulas become paragraphs: a line in them may look
@@ -118,35 +131,55 @@ def prepared(notebook):
     return notebook
 
 
-def figure_claim(source):
+def figure_claim(source: str) -> str | None:
     """The last argument of a cell's `save_figure`, or None if it has none."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "save_figure":
-            return node.args[3].value
+            return str(ast.literal_eval(node.args[3]))
     return None
 
 
-def modules():
-    """The package and all public modules in it, at any depth."""
-    names = [ldpcash.__name__]
-    for found in pkgutil.walk_packages(ldpcash.__path__, f"{ldpcash.__name__}."):
-        if not re.search(r"\._", found.name):
-            names.append(found.name)
-    return names
+def modules(name: str = LIBRARY) -> Iterator[str]:
+    """A module and all public modules in it, at any depth."""
+    yield name
+    for inner in modules_in(name):
+        yield from modules(inner)
 
 
-def reference(name):
-    """The page of a module. A package only lists what it exports: that is at home elsewhere."""
+def modules_in(name: str) -> list[str]:
+    """The public modules of a package, in the order in which its docstring names them."""
+    package = importlib.import_module(name)
+    inner = [found.name for found in pkgutil.iter_modules(getattr(package, "__path__", []))]
+
+    def place(module: str) -> tuple[float, str]:
+        named = re.search(rf"`{module}`|^ +{module} ", package.__doc__ or "", re.MULTILINE)
+        return named.start() if named else math.inf, module
+
+    return [f"{name}.{module}" for module in sorted(inner, key=place) if module[0] != "_"]
+
+
+def reference(name: str) -> str:
+    """The page of a module. A package only lists what is in it and what it exports."""
     module = importlib.import_module(name)
     lines = [name, "=" * len(name), "", f".. automodule:: {name}"]
     if hasattr(module, "__path__"):
         lines += ["   :no-members:", ""]
-        exports = [getattr(module, export) for export in getattr(module, "__all__", [])]
-        for thing in exports:
+        for export in getattr(module, "__all__", []):
+            thing = getattr(module, export)
             if callable(thing):  # constants are shown nowhere
-                home = f"{thing.__module__}.{thing.__qualname__}"
-                lines.append(f"- :py:obj:`~{home}`: {thing.__doc__.splitlines()[0]}")
+                lines.append(entry("obj", f"{thing.__module__}.{thing.__qualname__}", thing))
+        inner = modules_in(name)
+        lines += ["", ".. rubric:: Modules", ""]
+        lines += [entry("mod", each, importlib.import_module(each)) for each in inner]
+        if name != LIBRARY:  # whose modules stand in the sidebar already
+            lines += ["", ".. toctree::", "   :hidden:", "", *(f"   {each}" for each in inner)]
     return "\n".join(lines) + "\n"
+
+
+def entry(role: str, name: str, thing: Any) -> str:
+    """A line of a list: a link to something, and its first sentence."""
+    sentence = thing.__doc__.splitlines()[0].replace("::", ".")
+    return f"- :py:{role}:`~{name}`: {sentence}"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,11 @@
 """A progress bar for long sweeps, in a terminal or in JupyterLab, and silence everywhere else.
 
 Silence matters: nbval compares what a notebook prints, and a log has no use for a moving line.
+
+The library for this would be tqdm. It draws the same line in a terminal, but shows its bar in every
+kernel, watched or not, where it would be an output; in JupyterLab it needs ipywidgets; and it keeps
+no file for whoever runs a kernel. To know who should see what is most of this module, and drawing
+it takes a few lines each.
 """
 
 from __future__ import annotations

@@ -1,0 +1,75 @@
+"""The search: what it finds, and what it must not find.
+
+Every statistical test has a fixed seed and a false-alarm rate of at most 1e-6.
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+from strategies import BITS, COUNTS, FALSE_ALARM, NAMES, OPTIONS, names_of
+
+from ldpcash.histogram.plan import Plan
+from ldpcash.histogram.population import draw_collector
+from ldpcash.histogram.search import _Search
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_frequent_items_are_found_with_their_frequencies(options):
+    plan = Plan.choose(20_000, 20, 3.0, hash_seed=5, **options)
+    lines = draw_collector(plan, BITS, COUNTS, np.random.default_rng(2), 970).histogram(NAMES)
+    assert names_of(lines)[:3] == ["ANNA", "BOB", "CAY"]
+    for line, count in zip(lines, COUNTS, strict=False):
+        assert line.low < line.frequency < line.high
+        # Five standard errors, which is 2.55 half widths of the interval.
+        assert abs(line.frequency - count / 20_000) < 2.55 * (line.high - line.frequency)
+
+
+def test_items_that_meet_in_a_channel_are_told_apart():
+    plan = Plan.choose(50_000, 20, 4.0, count=1)
+    counts = [25_000, 12_000, 8_000, 0]
+    lines = draw_collector(plan, BITS, counts, np.random.default_rng(3), 5000).histogram(NAMES)
+    assert names_of(lines)[:3] == ["ANNA", "BOB", "CAY"]
+    for line, count in zip(lines, counts, strict=False):
+        assert line.frequency == pytest.approx(count / 50_000, abs=0.01)
+
+
+def test_noise_alone_is_seldom_an_item():
+    """fdr = 5 %: of 400 empty populations, more than 43 with an item are one in 1e6."""
+    plan = Plan.choose(5000, 10, 1.0, hash_seed=2)
+    rng = np.random.default_rng(4)
+    none, nobody = np.empty((0, 10), dtype=np.uint8), np.empty(0, dtype=int)
+    false = sum(bool(draw_collector(plan, none, nobody, rng, 5000).histogram()) for _ in range(400))
+    assert false <= stats.binom.isf(FALSE_ALARM, 400, 0.05)
+    assert false > 0  # and the threshold is not far off: 1e-6 if the rate were above 3.5 %
+
+
+def test_only_words_that_hash_to_their_channel_are_candidates(monkeypatch):
+    """Of 64 channels with 3 words each, 3 words on average; 40 would be one run in 1e27."""
+    pools = []
+    accept = _Search.accept
+    monkeypatch.setattr(
+        _Search,
+        "accept",
+        lambda self, pool, fdr: (pools.append(pool), accept(self, pool, fdr))[1],
+    )
+    plan = Plan.choose(5000, 20, 1.0, hash_seed=2)
+    assert plan.channels.count == 64
+    none, nobody = np.empty((0, 20), dtype=np.uint8), np.empty(0, dtype=int)
+    draw_collector(plan, none, nobody, np.random.default_rng(7), 5000).histogram()
+    assert sum(map(len, pools)) < 40
+
+
+def test_intervals_cover():
+    plan = Plan.choose(20_000, 20, 3.0, hash_seed=5, count=8, list_size=8)
+    rng = np.random.default_rng(6)
+    covered = 0
+    for _ in range(200):
+        line = draw_collector(plan, BITS, COUNTS, rng, 970).histogram(NAMES)[0]
+        covered += line.low <= 0.45 <= line.high
+    assert covered >= stats.binom.ppf(FALSE_ALARM, 200, 0.95)
+
+
+def test_bits_without_a_packing():
+    plan = Plan.choose(20_000, 20, 3.0)
+    line = draw_collector(plan, BITS, COUNTS, np.random.default_rng(2)).histogram()[0]
+    np.testing.assert_array_equal(line.item, BITS[0])
