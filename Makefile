@@ -49,7 +49,7 @@ test: .venv/ready ## lint, types, unit tests, and nbval: outputs and figures are
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest --cov
+	$(BIN)/pytest -p no:nbval --cov
 	rm -rf "$$LDPCASH_FIGURES"
 	$(BIN)/pytest --nbval --nbval-current-env notebooks
 	$(BIN)/python tools/verify.py "$$LDPCASH_FIGURES"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from distributed import Client
 
 from ldpcash import Point, SweepError, succinct_histogram, sweep
 from ldpcash.beyond.census import PACKING, census_names
@@ -40,6 +39,8 @@ def cluster(tmp_path):
         end = time.monotonic() + 60
         while not contact.exists() and time.monotonic() < end:
             time.sleep(0.05)
+        from distributed import Client  # here, as it takes seconds
+
         with Client(scheduler_file=str(contact), timeout=60) as client:
             client.wait_for_workers(2, timeout=60)
             client.scheduler_process = processes[0]

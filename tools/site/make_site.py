@@ -27,7 +27,6 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from sphinx.cmd.build import main as sphinx
 
 import explorer
 import ldpcash
@@ -77,6 +76,8 @@ def main() -> int:
     gather()
     options = ["--quiet", "--fail-on-warning", "--keep-going", "--jobs", "auto"]
     options += ["--doctree-dir", str(SOURCE / "doctrees")]
+    from sphinx.cmd.build import main as sphinx  # here, as the tests import this module
+
     failed = sphinx([*options, str(SOURCE), str(SITE)])
     if not failed:
         print(f"the site is in {SITE.relative_to(ROOT)}: open {SITE.relative_to(ROOT)}/index.html")

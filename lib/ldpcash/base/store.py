@@ -5,9 +5,9 @@ of one. It holds what the record is for, the result, and a checksum over both. A
 damaged, or was made for something else, is never used, and the next `save` replaces it.
 
 Libraries for this would be joblib's `Memory`, or SQLite and diskcache, which is built on it. None
-of them has checksums. A flipped bit changed a stored result unnoticed in 309 of 584 cases with
-joblib, and in 88 of 200 with SQLite, where another 77 made the whole file or one of its rows
-unreadable; here it costs one chunk, and is noticed.
+of them has checksums. Of the 584 bits of a result that joblib stored, 152 gave other numbers when
+flipped, and nobody was told; so did 102 of 2000 bits in an SQLite file of 300 results, where 33
+made several unreadable, or all. Here a damaged file costs its one result, and is noticed.
 """
 
 from __future__ import annotations
