@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from strategies import PAPER
 
 from ldpcash import Cash, PolarCode, Prot, gaussian_sigma
@@ -71,7 +71,7 @@ class TestHonest:
             audit(gaussian, 1, 0, 1.0, 1e-4, 4000, generator(s), 0.75).refuted for s in range(400)
         )
         assert above <= 148
-        assert stats.binom.sf(148, 400, 0.25) < 1e-6
+        assert scipy.stats.binom.sf(148, 400, 0.25) < 1e-6
 
     @pytest.mark.parametrize("epsilon", [0.25, 1.0, 3.0])
     def test_randomized_response_is_measured_to_a_few_percent(self, epsilon):
@@ -148,12 +148,12 @@ class TestFaults:
         assert 0.9 < found.epsilon <= 1
         assert bias(swapped, A, 10_000, generator(6)) < -50
         for honest in (Prot(PAPER, 1.0), Cash(PAPER, 1.0)):
-            assert abs(bias(honest, A, 10_000, generator(6))) < stats.norm.isf(5e-7)
+            assert abs(bias(honest, A, 10_000, generator(6))) < scipy.stats.norm.isf(5e-7)
 
     def test_a_swapped_coin_does_swap(self):
         kept = randomizer_of(SwappedCoin(PAPER, 2.0))(A, 20_000, generator(7)) @ np.ones(64) > 0
         flip = 1 / (1 + math.exp(2.0))
-        assert stats.binomtest(int(kept.sum()), 20_000, flip).pvalue > 1e-6
+        assert scipy.stats.binomtest(int(kept.sum()), 20_000, flip).pvalue > 1e-6
 
 
 class TestRounding:

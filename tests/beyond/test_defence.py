@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from strategies import ITEM, PAPER
 
 from ldpcash import Cash, Prot, ReportSum, SCLDecoder
@@ -50,13 +50,13 @@ class TestCheck:
         cash = Cash(PAPER, epsilon)
         sent = cash.reports(np.tile(ITEM, (20_000, 1)), EVERYBODY, np.random.default_rng(1))
         refused = np.count_nonzero(~cash_check(cash, rejection)(sent))
-        assert stats.binomtest(refused, 20_000, rejection).pvalue > 1e-6
+        assert scipy.stats.binomtest(refused, 20_000, rejection).pvalue > 1e-6
 
     def test_an_empty_client_is_refused_less_often(self):
         cash = Cash(PAPER, 8.0)
         sent = cash.reports(np.tile(ITEM, (20_000, 1)), ~EVERYBODY, np.random.default_rng(1))
         refused = np.count_nonzero(~cash_check(cash, 0.1)(sent))
-        assert stats.binomtest(refused, 20_000, 0.1, alternative="greater").pvalue > 1e-6
+        assert scipy.stats.binomtest(refused, 20_000, 0.1, alternative="greater").pvalue > 1e-6
 
     @pytest.mark.parametrize("protocol", protocols(1.0)[:2])
     def test_by_default_no_honest_client_is_refused(self, protocol):

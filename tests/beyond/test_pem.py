@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from strategies import BITS, COUNTS, FALSE_ALARM, NAMES
 
 from ldpcash.beyond.pem import Pem, PemReports
@@ -30,7 +30,10 @@ def test_a_hash_is_uniform_for_pairs():
     seeds = np.random.default_rng(1).integers(0, 2**64, 100_000, dtype=np.uint64)
     for a, b in itertools.combinations(np.array([0, 1, 5, 2**39], dtype=np.uint64), 2):
         pair = pem.hashed * pem._hash(seeds, np.array([a])) + pem._hash(seeds, np.array([b]))
-        assert stats.chisquare(np.bincount(pair, minlength=pem.hashed**2)).pvalue > FALSE_ALARM / 6
+        assert (
+            scipy.stats.chisquare(np.bincount(pair, minlength=pem.hashed**2)).pvalue
+            > FALSE_ALARM / 6
+        )
 
 
 def test_a_report_keeps_the_hash_as_often_as_epsilon_allows():
@@ -42,12 +45,12 @@ def test_a_report_keeps_the_hash_as_often_as_epsilon_allows():
     law = np.full(pem.hashed, (1 - pem.match) / (pem.hashed - 1))
     law[0] = pem.match
     assert law.max() / law.min() == pytest.approx(np.exp(1.5))
-    assert stats.chisquare(np.bincount(shift), 60_000 * law).pvalue > FALSE_ALARM
+    assert scipy.stats.chisquare(np.bincount(shift), 60_000 * law).pvalue > FALSE_ALARM
     nothing = pem.reports(
         np.tile(BITS[0], (60_000, 1)), np.zeros(60_000, bool), np.random.default_rng(3)
     )
     shift = (nothing.values - pem._hash(nothing.seeds, pem._numbers(BITS[:1]))) % pem.hashed
-    assert stats.chisquare(np.bincount(shift)).pvalue > FALSE_ALARM
+    assert scipy.stats.chisquare(np.bincount(shift)).pvalue > FALSE_ALARM
 
 
 def supports(pem, how, trials, rng):
@@ -69,17 +72,19 @@ def test_counts_have_their_exact_law(how):
     counts = supports(pem, how, 3000, np.random.default_rng(4))
     others, g = (COUNTS // 100).sum() + 10 - 90, pem.hashed
     law = np.convolve(
-        stats.binom.pmf(np.arange(91), 90, pem.match),
-        stats.binom.pmf(np.arange(others + 1), others, 1 / g),
+        scipy.stats.binom.pmf(np.arange(91), 90, pem.match),
+        scipy.stats.binom.pmf(np.arange(others + 1), others, 1 / g),
     )
-    laws = [law, stats.binom.pmf(np.arange(201), 200, 1 / g)]
+    laws = [law, scipy.stats.binom.pmf(np.arange(201), 200, 1 / g)]
     for column, law in zip(counts.astype(int).T, laws, strict=True):
         common = law * 3000 > 5
         expected = np.append(law[common], law[~common].sum()) * 3000
         seen = np.bincount(column, minlength=len(law))
         seen = np.append(seen[common], seen[~common].sum())
-        assert stats.chisquare(seen, expected).pvalue > FALSE_ALARM
-    assert abs(stats.pearsonr(*counts.T).statistic) * np.sqrt(3000) < stats.norm.isf(FALSE_ALARM)
+        assert scipy.stats.chisquare(seen, expected).pvalue > FALSE_ALARM
+    assert abs(scipy.stats.pearsonr(*counts.T).statistic) * np.sqrt(3000) < scipy.stats.norm.isf(
+        FALSE_ALARM
+    )
 
 
 @pytest.mark.parametrize("how", ["law", "clients"])
@@ -104,7 +109,7 @@ def test_noise_alone_is_seldom_an_item():
     nobody = np.zeros(4, dtype=int)
     items = np.eye(4, 10, dtype=np.uint8)
     false = sum(bool(pem.draw(items, nobody, rng, 5000)) for _ in range(400))
-    assert false <= stats.binom.isf(FALSE_ALARM, 400, 0.05)
+    assert false <= scipy.stats.binom.isf(FALSE_ALARM, 400, 0.05)
 
 
 def test_bits_without_a_packing_and_no_client():

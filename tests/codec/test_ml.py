@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.stats import binom, norm
 from strategies import BIORTHOGONAL, brute_force_ml, codes, received
 
 from ldpcash import MLDecoder, PolarCode, SCLDecoder
@@ -26,7 +26,9 @@ def test_block_error_rate_of_the_biorthogonal_code():
     exact = (
         1
         - quad(
-            lambda x: (2 * norm.cdf(x) - 1) ** 127 * norm.pdf(x - amplitude),
+            lambda x: (
+                (2 * scipy.stats.norm.cdf(x) - 1) ** 127 * scipy.stats.norm.pdf(x - amplitude)
+            ),
             0,
             amplitude + 12,
             points=[amplitude],
@@ -35,10 +37,18 @@ def test_block_error_rate_of_the_biorthogonal_code():
     )
     assert 0.05 < exact < 0.1
     errors = (MLDecoder(BIORTHOGONAL).decode(llr) != items).any(axis=1).sum()
-    assert binom.ppf(5e-7, frames, exact) <= errors <= binom.ppf(1 - 5e-7, frames, exact)
+    assert (
+        scipy.stats.binom.ppf(5e-7, frames, exact)
+        <= errors
+        <= scipy.stats.binom.ppf(1 - 5e-7, frames, exact)
+    )
     # A list of 8 loses next to nothing here, so it stays inside too.
     errors = (SCLDecoder(BIORTHOGONAL).decode(llr) != items).any(axis=1).sum()
-    assert binom.ppf(5e-7, frames, exact) <= errors <= binom.ppf(1 - 5e-7, frames, exact)
+    assert (
+        scipy.stats.binom.ppf(5e-7, frames, exact)
+        <= errors
+        <= scipy.stats.binom.ppf(1 - 5e-7, frames, exact)
+    )
 
 
 class TestTies:

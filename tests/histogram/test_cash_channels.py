@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from strategies import FALSE_ALARM, TINY, client_sums
 
 from ldpcash import PolarCode, gaussian_sigma
@@ -77,15 +77,15 @@ def test_sums_have_the_clients_law():
     drawn = np.array([cash.draw(items, own, counts, 10, rng) for _ in range(1000)])
     for sums in (told, drawn):
         residual = (sums - expected) / (cash.noise * np.sqrt(10))
-        assert stats.kstest(residual.ravel(), "norm").pvalue > FALSE_ALARM
+        assert scipy.stats.kstest(residual.ravel(), "norm").pvalue > FALSE_ALARM
         means = residual.mean(axis=0) * np.sqrt(1000)
-        assert np.abs(means).max() < stats.norm.isf(FALSE_ALARM / 32)
+        assert np.abs(means).max() < scipy.stats.norm.isf(FALSE_ALARM / 32)
 
 
 def test_p_values_are_normal():
     cash = CashChannels(TINY, 1.0, 2)
     z = np.array([-1.0, 0.0, 8.0])
     np.testing.assert_allclose(
-        cash.p_value(z * cash.noise / 20, np.zeros(3), 400), stats.norm.sf(z)
+        cash.p_value(z * cash.noise / 20, np.zeros(3), 400), scipy.stats.norm.sf(z)
     )
     np.testing.assert_allclose(cash.variance(np.zeros(2), 400), cash.noise**2 / 400)

@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from strategies import FALSE_ALARM
 
 from ldpcash.histogram.hashing import ChannelHash, groups, public_number_in, public_numbers
@@ -20,7 +20,7 @@ class TestHash:
         pairs = [tuple(ChannelHash(5, 4, seed)(items)) for seed in range(8000)]
         counts = Counter(pairs)
         assert len(counts) == 16
-        assert stats.chisquare(list(counts.values())).pvalue > FALSE_ALARM
+        assert scipy.stats.chisquare(list(counts.values())).pvalue > FALSE_ALARM
 
     def test_is_the_affine_map_of_its_seed(self):
         channel = ChannelHash(70, 16, 3)  # more than one word
@@ -54,9 +54,9 @@ class TestPublicRandomness:
         table = public_numbers(seeds, 8) & 15
         for a, b in itertools.combinations(range(8), 2):
             counts = np.bincount(16 * table[:, a].astype(int) + table[:, b], minlength=256)
-            assert stats.chisquare(counts).pvalue > FALSE_ALARM / 28
+            assert scipy.stats.chisquare(counts).pvalue > FALSE_ALARM / 28
 
     def test_groups_are_uniform_and_independent_of_lanes(self):
         seeds = np.random.default_rng(4).integers(0, 2**64, 100_000, dtype=np.uint64)
         joint = 16 * groups(seeds, 4) + (public_numbers(seeds, 1)[:, 0] & 15)
-        assert stats.chisquare(np.bincount(joint, minlength=64)).pvalue > FALSE_ALARM
+        assert scipy.stats.chisquare(np.bincount(joint, minlength=64)).pvalue > FALSE_ALARM

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from ldpcash.codec.polar import PolarCode
 from ldpcash.histogram.cash_channels import CashChannels
@@ -99,7 +99,7 @@ def test_the_rule_finds_short_and_long_items(subtests):
 
 
 def test_threshold_is_the_normal_one():
-    assert threshold(10, 0.05) == pytest.approx(stats.norm.isf(0.05 / 1024))
+    assert threshold(10, 0.05) == pytest.approx(scipy.stats.norm.isf(0.05 / 1024))
 
 
 def test_fingerprints_tell_public_parameters_apart():

@@ -10,7 +10,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from strategies import FALSE_ALARM, TINY, client_sums
 
 from ldpcash import Prot
@@ -30,7 +30,7 @@ def same_law(first, second):
         [[c[o] for o in common] + [len(x)] for c, x in zip(counts, (first, second), strict=True)]
     )
     table[:, -1] -= table[:, :-1].sum(axis=1)
-    return stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue
+    return scipy.stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue
 
 
 class Chance:
@@ -182,10 +182,10 @@ class TestMeans:
             prot.means(prot.draw(item, own, held, 400, rng), 400)[0] @ sign for _ in range(4000)
         ]
         variance = float(prot.variance(np.array(frequency), 400))
-        assert abs(np.mean(drawn) - frequency) < stats.norm.isf(FALSE_ALARM) * np.sqrt(
+        assert abs(np.mean(drawn) - frequency) < scipy.stats.norm.isf(FALSE_ALARM) * np.sqrt(
             variance / 4000
         )
-        low, high = stats.chi2.ppf([FALSE_ALARM, 1 - FALSE_ALARM], 3999) / 3999
+        low, high = scipy.stats.chi2.ppf([FALSE_ALARM, 1 - FALSE_ALARM], 3999) / 3999
         assert low * 0.97 < np.var(drawn, ddof=1) / variance < high * 1.03  # nearly normal
         if frequency == 0:
             assert variance == pytest.approx(prot.noise**2 / 400)
@@ -195,7 +195,7 @@ class TestMeans:
         matches = np.array([100, 130, 180, 400])
         estimate = (matches / 400 * 4 - 1) / (prot.truth * 3)
         np.testing.assert_allclose(
-            prot.p_value(estimate, np.zeros(4), 400), stats.binom.sf(matches - 1, 400, 0.25)
+            prot.p_value(estimate, np.zeros(4), 400), scipy.stats.binom.sf(matches - 1, 400, 0.25)
         )
         assert (
             prot.p_value(estimate[1:3], np.ones(2), 400)

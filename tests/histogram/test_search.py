@@ -5,7 +5,7 @@ Every statistical test has a fixed seed and a false-alarm rate of at most 1e-6.
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from strategies import BITS, COUNTS, FALSE_ALARM, NAMES, OPTIONS, names_of
 
 from ldpcash.histogram.plan import Plan
@@ -39,7 +39,7 @@ def test_noise_alone_is_seldom_an_item():
     rng = np.random.default_rng(4)
     none, nobody = np.empty((0, 10), dtype=np.uint8), np.empty(0, dtype=int)
     false = sum(bool(draw_collector(plan, none, nobody, rng, 5000).histogram()) for _ in range(400))
-    assert false <= stats.binom.isf(FALSE_ALARM, 400, 0.05)
+    assert false <= scipy.stats.binom.isf(FALSE_ALARM, 400, 0.05)
     assert false > 0  # and the threshold is not far off: 1e-6 if the rate were above 3.5 %
 
 
@@ -66,7 +66,7 @@ def test_intervals_cover():
     for _ in range(200):
         line = draw_collector(plan, BITS, COUNTS, rng, 970).histogram(NAMES)[0]
         covered += line.low <= 0.45 <= line.high
-    assert covered >= stats.binom.ppf(FALSE_ALARM, 200, 0.95)
+    assert covered >= scipy.stats.binom.ppf(FALSE_ALARM, 200, 0.95)
 
 
 def test_bits_without_a_packing():

@@ -3,7 +3,7 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from ldpcash import MLDecoder, PolarCode, gaussian_sigma, response_scale
 from ldpcash.paper import theory
@@ -25,7 +25,7 @@ def errors_of_ml(code, snr, trials, seed):
 
 def interval(rate, trials):
     """What a count of rate * trials stays within, but for one time in a million."""
-    return stats.binom.ppf([5e-7, 1 - 5e-7], trials, rate)
+    return scipy.stats.binom.ppf([5e-7, 1 - 5e-7], trials, rate)
 
 
 @pytest.mark.parametrize("snr", [2.0, 4.0, 5.0])
@@ -48,7 +48,7 @@ def test_limits(closed_form):
     guessing = 1 - 2.0**-8
     assert closed_form(8, 0.0) == pytest.approx(guessing, rel=1e-9)
     assert 0 < closed_form(8, 12.0) < 1e-13  # no cancellation: rare errors keep their digits
-    assert closed_form(1, 2.0) == pytest.approx(stats.norm.sf(2.0), rel=1e-9)  # two antipodes
+    assert closed_form(1, 2.0) == pytest.approx(scipy.stats.norm.sf(2.0), rel=1e-9)  # two antipodes
 
 
 def test_union_bound_holds_and_is_tight_where_errors_are_rare():
@@ -70,10 +70,10 @@ def test_frequency_error_of_cash():
     assert (bits == items).all()
     error = frequency - 0.7
     spread = cash.sigma**2 / clients
-    assert stats.kstest(error / np.sqrt(spread), "norm").pvalue > 1e-6
+    assert scipy.stats.kstest(error / np.sqrt(spread), "norm").pvalue > 1e-6
     mean = theory.error_mean(cash.sigma, clients)
     sd = np.sqrt((spread - mean**2) / trials)
-    assert abs(abs(error).mean() - mean) < stats.norm.isf(5e-7) * sd
+    assert abs(abs(error).mean() - mean) < scipy.stats.norm.isf(5e-7) * sd
     bound = theory.error_bound(cash.sigma, clients, 0.1)
     assert theory.error_probability(cash.sigma, clients, bound) == pytest.approx(0.1)
     low, high = interval(0.1, trials)
@@ -88,7 +88,7 @@ def test_frequency_error_of_prot():
     bits, frequency = prot.estimate(y)
     assert (bits == items).all()
     variance = theory.prot_frequency_variance(2.0, 0.7, 5000)
-    limit = stats.norm.isf(2.5e-7)
+    limit = scipy.stats.norm.isf(2.5e-7)
     assert abs(frequency.mean() - 0.7) < limit * np.sqrt(variance / trials)
     assert abs(frequency.var() / variance - 1) < 1.1 * limit * np.sqrt(2 / trials)
 
@@ -164,7 +164,7 @@ def test_simplex_errors_in_forty_digits(k, snr):
 
 class TestLimit:
     def test_two_signals(self):
-        assert theory.simplex_limit(1, 3.0) == pytest.approx(stats.norm.sf(1.5), rel=1e-9)
+        assert theory.simplex_limit(1, 3.0) == pytest.approx(scipy.stats.norm.sf(1.5), rel=1e-9)
 
     @pytest.mark.parametrize("strength", [4.0, 8.0, 12.0])
     def test_below_biorthogonal_signals(self, strength):
@@ -235,7 +235,7 @@ class TestNormalApproximation:
         k = round(mean - spread)
         z = (n / 2 * np.log2(1 + power) - k + 3) / spread
         limit = 5.33 * z * 2 / np.sqrt(trials)  # of the estimated spread, at least
-        estimate = -stats.norm.ppf(theory.normal_approximation(n, k, snr))
+        estimate = -scipy.stats.norm.ppf(theory.normal_approximation(n, k, snr))
         assert abs(estimate - z) < limit
 
     def test_close_to_good_short_codes(self):

@@ -10,7 +10,7 @@ from itertools import product
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from strategies import FALSE_ALARM, discrete_masses
 
 from ldpcash.privacy import discrete
@@ -90,12 +90,12 @@ class TestDraws:
         expected = np.append(expected[common], expected[~common].sum())
         seen = np.append(seen[common], seen[~common].sum())
         statistic = ((seen - expected) ** 2 / expected).sum()
-        assert stats.chi2.sf(statistic, len(seen) - 1) > FALSE_ALARM
+        assert scipy.stats.chi2.sf(statistic, len(seen) - 1) > FALSE_ALARM
 
     def test_the_operating_system_s_randomness(self):
         drawn = discrete_gaussian(50.0, (300_000,), None)
         assert (
-            stats.kstest(
+            scipy.stats.kstest(
                 drawn + np.random.default_rng(1).random(drawn.size) - 0.5, "norm", (0, 50)
             ).pvalue
             > FALSE_ALARM

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from strategies import FALSE_ALARM, ITEM, PAPER, client_means
 
 from ldpcash import MLDecoder, PolarCode, SCLDecoder, gaussian_sigma
@@ -49,13 +49,13 @@ def test_the_mean_is_gaussian_with_the_right_mean_and_variance(way):
         y = cash.mean_reports(np.tile(ITEM, (2000, 1)), 0.6, 20, rng)
     x = (2.0 * PAPER.encode(ITEM) - 1) / 8
     residual = (y - 0.6 * x) * np.sqrt(20) / cash.sigma
-    assert stats.kstest(residual.ravel(), "norm").pvalue > FALSE_ALARM
+    assert scipy.stats.kstest(residual.ravel(), "norm").pvalue > FALSE_ALARM
     # Coordinates are independent: so is every combination of them, normalized.
-    mixed = residual @ stats.ortho_group.rvs(64, random_state=1)
-    assert stats.kstest(mixed.ravel(), "norm").pvalue > FALSE_ALARM
+    mixed = residual @ scipy.stats.ortho_group.rvs(64, random_state=1)
+    assert scipy.stats.kstest(mixed.ravel(), "norm").pvalue > FALSE_ALARM
     # Along the signal, where a wrong number of holders would show, the mean is 0.
     along = residual @ x
-    assert abs(along.mean()) * np.sqrt(2000) < stats.norm.isf(FALSE_ALARM / 2)
+    assert abs(along.mean()) * np.sqrt(2000) < scipy.stats.norm.isf(FALSE_ALARM / 2)
 
 
 def test_estimate_follows_algorithm_1():
@@ -98,7 +98,7 @@ class TestReports:
         cash = Cash(PAPER, 4.0)
         item = np.tile(ITEM, (20_000, 1))
         rng = np.random.default_rng(2)
-        limit = stats.norm.isf(FALSE_ALARM / 128)
+        limit = scipy.stats.norm.isf(FALSE_ALARM / 128)
         for holds, x in ((True, (2.0 * PAPER.encode(ITEM) - 1) / 8), (False, np.zeros(64))):
             sent = cash.reports(item, np.full(20_000, holds), rng)
             assert (abs(sent.mean(axis=0) - x) < limit * cash.sigma / math.sqrt(20_000)).all()
@@ -119,7 +119,7 @@ class TestReports:
         k = np.arange(-reach, reach + 1)
         client = np.exp(-(k**2) / (2 * grid.scale**2))
         client /= client.sum()
-        edges = stats.norm.cdf((np.arange(-reach, reach + 2) - 0.5) * grid.step / cash.sigma)
+        edges = scipy.stats.norm.cdf((np.arange(-reach, reach + 2) - 0.5) * grid.step / cash.sigma)
         distance = 0.5 * abs(client - np.diff(edges)).sum()
         assert distance < 3e-5
         assert abs((client * k**2).sum() * grid.step**2 / cash.sigma**2 - 1) < 2e-5

@@ -5,7 +5,7 @@ Every statistical test has a fixed seed and a false-alarm rate of at most 1e-6.
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from strategies import FALSE_ALARM
 
 from ldpcash.protocols.laws import fair_heads, holders, spread_evenly
@@ -32,13 +32,13 @@ class TestSpreading:
         drawn = spread_evenly(np.full(20_000, count), 1, np.random.default_rng(count))
         assert (drawn.sum(axis=0) == count).all()
         values = np.arange(count + 1)
-        expected = stats.binom.pmf(values, count, 0.5) * 20_000
+        expected = scipy.stats.binom.pmf(values, count, 0.5) * 20_000
         seen = np.bincount(drawn[0], minlength=count + 1)
         common = expected >= 8
         expected = np.append(expected[common], expected[~common].sum() + 1e-9)
         seen = np.append(seen[common], seen[~common].sum())
         statistic = ((seen - expected) ** 2 / expected).sum()
-        assert stats.chi2.sf(statistic, max(1, len(seen) - 1)) > FALSE_ALARM
+        assert scipy.stats.chi2.sf(statistic, max(1, len(seen) - 1)) > FALSE_ALARM
 
     def test_counts_around_the_ends_of_integer_types(self, subtests):
         for count in (0, 191, 192, 255, 256, 65_471, 65_535, 70_000, 2**31):
@@ -60,7 +60,7 @@ class TestSpreading:
         np.testing.assert_array_equal(cells.sum(axis=0), counts)
         totals = cells.sum(axis=1)
         statistic = ((totals - totals.mean()) ** 2 / totals.mean()).sum()
-        assert stats.chi2.sf(statistic, 15) > FALSE_ALARM
+        assert scipy.stats.chi2.sf(statistic, 15) > FALSE_ALARM
 
     def test_counts_of_any_size_and_type(self, subtests):
         """At each edge of a word or an integer type; 6 standard deviations, below 2e-9 each."""

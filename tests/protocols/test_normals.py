@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+import scipy
 from scipy.special import ndtr
-from scipy.stats import chi2
 
 from ldpcash.protocols import normals as module
 from ldpcash.protocols.normals import normals
@@ -58,7 +58,7 @@ class TestLaw:
         mean = len(x) * np.diff(ndtr(np.concatenate([[-np.inf], edges, [np.inf]])))
         enough = mean > 20
         chi_square = ((seen - mean)[enough] ** 2 / mean[enough]).sum()
-        assert chi_square < chi2.isf(FALSE_ALARM, enough.sum() - 1)
+        assert chi_square < scipy.stats.chi2.isf(FALSE_ALARM, enough.sum() - 1)
 
     def test_the_rest_alone(self):
         """Its law is what the layers leave of the normal one; false alarms: 1e-7."""
@@ -69,7 +69,7 @@ class TestLaw:
         mean = len(x) * area / area.sum()
         seen = np.histogram(np.abs(x), edges)[0]
         chi_square = ((seen - mean) ** 2 / mean).sum()
-        assert chi_square < chi2.isf(FALSE_ALARM, len(mean) - 1)
+        assert chi_square < scipy.stats.chi2.isf(FALSE_ALARM, len(mean) - 1)
         # The signs: 5.33 standard deviations have a false-alarm rate of 1e-7.
         assert abs(np.sign(x).sum()) < 5.33 * np.sqrt(len(x))
 
@@ -80,7 +80,7 @@ class TestLaw:
         seen = np.histogram(x, edges)[0]
         area = -np.diff(ndtr(-edges))
         mean = seen.sum() * area / area.sum()
-        assert ((seen - mean) ** 2 / mean).sum() < chi2.isf(FALSE_ALARM, len(mean) - 1)
+        assert ((seen - mean) ** 2 / mean).sum() < scipy.stats.chi2.isf(FALSE_ALARM, len(mean) - 1)
 
     def test_mean_square(self):
         """Of 10^8; 5.33 standard deviations, false alarms of 1e-7."""

@@ -11,7 +11,7 @@ from itertools import product
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 from strategies import FALSE_ALARM, ITEM, PAPER, TINY, client_means
 
 from ldpcash import PolarCode, SCLDecoder, keep_threshold
@@ -62,7 +62,7 @@ class TestMeans:
         expected = np.append(expected[~rare], expected[rare].sum() + 1e-9)
         counts = np.append(counts[~rare], counts[rare].sum())
         statistic = ((counts - expected) ** 2 / expected).sum()
-        assert stats.chi2.sf(statistic, len(counts) - 1) > FALSE_ALARM
+        assert scipy.stats.chi2.sf(statistic, len(counts) - 1) > FALSE_ALARM
 
     @pytest.mark.parametrize("empty", ["uniform", "positive"])
     def test_clients_and_law_agree_at_the_paper_s_size(self, empty):
@@ -71,7 +71,7 @@ class TestMeans:
         rng = np.random.default_rng(1)
         slow = client_means(prot, ITEM, 180, 300, 400, rng)
         fast = prot.mean_reports(np.tile(ITEM, (20_000, 1)), 0.6, 300, rng)
-        limit = stats.norm.isf(FALSE_ALARM / 2 / 128)
+        limit = scipy.stats.norm.isf(FALSE_ALARM / 2 / 128)
         for power in (1, 2):
             a, b = slow**power, fast**power
             error = np.sqrt(a.var(axis=0) / len(a) + b.var(axis=0) / len(b))
@@ -85,7 +85,7 @@ class TestMeans:
         x = (2.0 * PAPER.encode(ITEM) - 1) / 8
         c = (np.e + 1) / (np.e - 1)
         variance = (c**2 - 0.6 * x**2) / 1000
-        limit = stats.norm.isf(FALSE_ALARM / 2 / 64)
+        limit = scipy.stats.norm.isf(FALSE_ALARM / 2 / 64)
         assert (abs(y.mean(axis=0) - 0.6 * x) < limit * np.sqrt(variance / trials)).all()
         # The sample variance of a nearly Gaussian coordinate is within sqrt(2 / trials).
         assert (abs(y.var(axis=0) / variance - 1) < 1.1 * limit * np.sqrt(2 / trials)).all()
@@ -131,7 +131,7 @@ class TestReports:
         sent = prot.reports(np.tile(ITEM, (20_000, 1)), np.ones(20_000, dtype=bool))
         kept = int((sent @ (2.0 * PAPER.encode(ITEM) - 1) > 0).sum())
         p = math.e / (math.e + 1)
-        assert stats.binomtest(kept, 20_000, p).pvalue > FALSE_ALARM
+        assert scipy.stats.binomtest(kept, 20_000, p).pvalue > FALSE_ALARM
 
     @pytest.mark.parametrize("holds", list(product([True, False], repeat=2)))
     def test_the_coin_is_a_comparison(self, holds, monkeypatch):

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from ldpcash.paper.theory import biorthogonal_error, error_mean, signal_to_noise
 from ldpcash.simulation.points import Point
@@ -86,9 +86,9 @@ class TestChunks:
         row = Row.of(here, tally)
         assert row.rate == errors / 5000
         assert row.frequency_error == pytest.approx(off.mean(), rel=1e-12)
-        assert row.frequency_error_se == pytest.approx(stats.sem(off), rel=1e-9)
+        assert row.frequency_error_se == pytest.approx(scipy.stats.sem(off), rel=1e-9)
         assert row.frequency_error_correct == pytest.approx(right.mean(), rel=1e-12)
-        assert row.frequency_error_correct_se == pytest.approx(stats.sem(right), rel=1e-9)
+        assert row.frequency_error_correct_se == pytest.approx(scipy.stats.sem(right), rel=1e-9)
 
     def test_streams_differ_by_seed_point_and_chunk(self):
         results = [
@@ -106,7 +106,7 @@ class TestChunks:
         snr = signal_to_noise(0.6, 1000, here.build().sigma)
         expected = biorthogonal_error(7, snr)
         assert 0.01 < expected < 0.5
-        assert stats.binomtest(tally.errors, 40_000, expected).pvalue > FALSE_ALARM
+        assert scipy.stats.binomtest(tally.errors, 40_000, expected).pvalue > FALSE_ALARM
 
     def test_frequency_error_is_half_normal_where_nothing_goes_wrong(self):
         here = point(epsilon=6.0, frequency=1.0)
@@ -114,7 +114,7 @@ class TestChunks:
         assert row.errors == 0
         expected = error_mean(here.build().sigma, 1000)
         z = (row.frequency_error - expected) / row.frequency_error_se
-        assert 2 * stats.norm.sf(abs(z)) > FALSE_ALARM
+        assert 2 * scipy.stats.norm.sf(abs(z)) > FALSE_ALARM
         assert row.frequency_error == row.frequency_error_correct
         # A half-normal's standard deviation is its mean times sqrt(pi / 2 - 1).
         assert row.frequency_error_se * 200 == pytest.approx(
@@ -178,7 +178,7 @@ class TestInterval:
     @pytest.mark.parametrize(("errors", "trials"), [(0, 7), (1, 1), (3, 1000), (999, 1000)])
     @pytest.mark.parametrize("confidence", [0.95, 0.999])
     def test_is_clopper_and_pearson_s(self, errors, trials, confidence):
-        expected = stats.binomtest(errors, trials).proportion_ci(confidence)
+        expected = scipy.stats.binomtest(errors, trials).proportion_ci(confidence)
         assert binomial_interval(errors, trials, confidence) == pytest.approx(tuple(expected))
 
     def test_covers_under_the_stopping_rule(self):
@@ -190,7 +190,9 @@ class TestInterval:
             covered, trials = 0.0, 0
             for i, size in enumerate(sizes):
                 trials += size
-                reached = np.convolve(reached, stats.binom.pmf(np.arange(size + 1), size, rate))
+                reached = np.convolve(
+                    reached, scipy.stats.binom.pmf(np.arange(size + 1), size, rate)
+                )
                 stops = np.arange(len(reached)) >= (0 if i == len(sizes) - 1 else 100)
                 for errors in np.flatnonzero(stops & (reached > 1e-9)):
                     low, high = binomial_interval(int(errors), trials)

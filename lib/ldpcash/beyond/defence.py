@@ -18,9 +18,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from ldpcash.base.arrays import Bits, Reals, bits_of
 from ldpcash.base.bisection import bisect
@@ -55,7 +55,7 @@ def largest_norm(cash: Cash, rejection: float = 1e-6) -> float:
     """
     rejection = fraction("rejection", rejection)
     sigma = cash.grid.scale * cash.grid.step
-    return sigma * math.sqrt(stats.ncx2.isf(rejection, cash.code.n, 1 / sigma**2))
+    return sigma * math.sqrt(scipy.stats.ncx2.isf(rejection, cash.code.n, 1 / sigma**2))
 
 
 def cash_check(cash: Cash, rejection: float = 1e-6) -> Check:

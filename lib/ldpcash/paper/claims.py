@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from scipy import stats
+import scipy
 from scipy.special import expit
 
 from ldpcash.base.arrays import bits_of, plus_or_minus
@@ -299,7 +299,7 @@ def lemma_3(lab: Lab) -> Finding:
     cash = Cash(CODE, 1.0)
     left = cash.reports(np.tile(item, (1000, 1)), holds, rng).mean(axis=0) - 0.6 * x
     expected = cash.sigma / math.sqrt(1000)
-    p = stats.chi2.cdf((left**2).sum() / expected**2, 64)
+    p = scipy.stats.chi2.cdf((left**2).sum() / expected**2, 64)
     measured = (
         f"y - f x over 64 coordinates: size {math.sqrt((left**2).mean()):.4f}, noise of the mean"
         f" {expected:.4f}; chi-square p = {p:.2g}"
@@ -312,7 +312,7 @@ def lemma_4(lab: Lab) -> Finding:
     cash = Cash(CODE, 4.0)
     items, rng = lab.items()
     errors = abs(cash.estimate(cash.mean_reports(items, 0.6, 1000, rng)).frequency - 0.6)
-    p = stats.kstest(errors, "halfnorm", args=(0, cash.sigma / math.sqrt(1000))).pvalue
+    p = scipy.stats.kstest(errors, "halfnorm", args=(0, cash.sigma / math.sqrt(1000))).pvalue
     measured = (
         f"at epsilon = 4: mean {errors.mean():.5f}, half-normal {error_mean(cash.sigma, 1000):.5f};"
         f" Kolmogorov-Smirnov p = {p:.2g}"
@@ -331,7 +331,7 @@ def lemma_4_conditioned(lab: Lab) -> Finding:
     kept = (abs(frequency - 0.6) <= error_bound(cash.sigma, 1000, 0.05))[correct]
     count = f"{int(kept.sum())} of {len(kept)} correct trials"
     measured = f"at epsilon = 0.25 the 95 % bound is kept in {count}"
-    sure = stats.binomtest(int(kept.sum()), len(kept), 0.95).pvalue < 1e-6
+    sure = scipy.stats.binomtest(int(kept.sum()), len(kept), 0.95).pvalue < 1e-6
     return Finding(measured, under("BLER near 0") if sure else HOLDS)
 
 
@@ -509,7 +509,7 @@ def bounds(lab: Lab) -> Finding:
         "Lemma 4 is an identity; the 95 % bound that follows from it is kept in"
         f" {kept[4.0]} of {lab.frames} trials at epsilon = 4, in {kept[0.25]} at 0.25"
     )
-    sound = stats.binomtest(kept[4.0], lab.frames, 0.95).pvalue > 1e-6
+    sound = scipy.stats.binomtest(kept[4.0], lab.frames, 0.95).pvalue > 1e-6
     return Finding(measured, judge(False, "derived from Lemma 4, BLER near 0", sound))
 
 
