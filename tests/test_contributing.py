@@ -17,6 +17,7 @@ import map as house_map  # noqa: E402
 def test_the_map_is_drawn_from_the_real_imports():
     [shown] = re.findall(r"```mermaid\n(.*?)\n```", PAGE, re.DOTALL)
     assert shown == house_map.draw()
+    assert house_map.on_page(PAGE.replace(shown, "flowchart BT\n    old")) == PAGE
 
 
 def test_what_it_names_exists():

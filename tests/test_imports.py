@@ -33,6 +33,13 @@ def test_imports_go_one_way():
     assert list(wrong_ways()) == []
 
 
+def test_imports_are_written_as_imports():
+    """Or this file would not see them. `simulation.version` follows imports, and makes none."""
+    hidden = re.compile(r"(import|from) importlib\b(?!\.(metadata|resources))|__import__")
+    found = {name for name, path in modules().items() if hidden.search(path.read_text())}
+    assert found <= {"ldpcash.simulation.version"}
+
+
 def test_no_module_needs_itself():
     check_no_cycle()
 

@@ -285,8 +285,8 @@ def histogram_growth(epsilon: float = 2.0) -> None:
     share = [*names.share, 1 - names.share.sum()]
     rng = np.random.default_rng(1)
 
-    def streamed(clients: int, channels: int = 256) -> Task:
-        plan = Plan.choose(10**6, 40, epsilon, count=channels)
+    def streamed(clients: int, count: int = 256) -> Task:
+        plan = Plan.choose(10**6, 40, epsilon, count=count)
         bits, who = census_clients(clients, rng)
         return lambda: collect(plan, bits, who, seed=1)
 
@@ -295,8 +295,8 @@ def histogram_growth(epsilon: float = 2.0) -> None:
         plan = Plan.choose(10**6, 40, epsilon)
         return lambda: draw_collector(plan, names.bits, counts, rng, empty)
 
-    def searched(channels: int = 256, k: int = 40) -> Task:
-        plan = Plan.choose(10**6, k, epsilon, count=channels)
+    def searched(count: int = 256, k: int = 40) -> Task:
+        plan = Plan.choose(10**6, k, epsilon, count=count)
         item = rng.integers(0, 2, (1, k), dtype=np.uint8)
         collector = draw_collector(plan, item, [50_000], rng, 950_000)
         return collector.histogram
@@ -308,7 +308,7 @@ def histogram_growth(epsilon: float = 2.0) -> None:
     tasks: list[tuple[str, Callable[[int], Task], list[int]]] = [
         ("clients simulated one by one, N", streamed, sizes),
         ("their sums from the exact law, N", drawn, sizes),
-        ("10^5 clients, K", lambda channels: streamed(10**5, channels), widths),
+        ("10^5 clients, K", lambda count: streamed(10**5, count), widths),
         ("search, K", searched, widths),
         ("search, k", lambda k: searched(k=k), lengths),
     ]

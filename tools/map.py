@@ -1,16 +1,18 @@
 """The map of the library: its rooms, and which of them imports from which.
 
-`.venv/bin/python tools/map.py` prints it as a Mermaid flowchart, as it stands in CONTRIBUTING.md.
-It is drawn from all imports in the source, wherever they stand; an arrow that follows from others
-is left out.
+`.venv/bin/python tools/map.py` draws it anew in CONTRIBUTING.md, as a Mermaid flowchart. It comes
+from all imports in the source, wherever they stand; an arrow that follows from others is left out.
 """
 
 import ast
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "lib" / "ldpcash"
+PAGE = PACKAGE.parents[1] / "CONTRIBUTING.md"
+FRAME = re.compile(r"(```mermaid\n).*?(\n```)", re.DOTALL)
 ROOMS = ("base", "codec", "privacy", "protocols", "histogram", "simulation", "paper", "beyond")
 
 
@@ -69,5 +71,10 @@ def draw(package: Path = PACKAGE) -> str:
     return "\n".join(lines + [f"    {one} --> {other}" for one, other in arrows(between)])
 
 
+def on_page(text: str) -> str:
+    """The text of CONTRIBUTING.md with the map as it is now."""
+    return FRAME.sub(lambda match: match[1] + draw() + match[2], text)
+
+
 if __name__ == "__main__":
-    print(draw())
+    PAGE.write_text(on_page(PAGE.read_text()))

@@ -3,8 +3,9 @@
 Both go through papermill in reading order, with ``notebooks`` as the working directory, as in
 JupyterLab. Executed copies go to ``build/notebooks``; only `refresh` touches ``notebooks``, and a
 second refresh changes nothing. `run` uses stored results of simulations, `refresh` computes all.
-After all notebooks, with the parameters that they have, both write ``manifest.csv`` beside the
-figures: which notebook, parameters and claim are behind each, and the checksums of its files.
+After all notebooks, with the parameters that they have, and after a refresh, ``manifest.csv`` is
+written beside the figures: which notebook, parameters and claim are behind each, and the checksums
+of its files.
 
 papermill has a bar for the cells of one notebook. How long all of them still take, two at a time,
 it does not tell: that is worked out here from ``seconds.yaml``, which a full `refresh` keeps up to
@@ -77,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seconds = execute_all(names, values, Path(scratch), keep=options.action == "refresh")
         if options.action == "refresh" and not options.notebooks:
             keep_seconds(seconds)
-        if not options.notebooks and not values:
+        if options.action == "refresh" or not (options.notebooks or values):
             save_table("manifest", manifest())
     except NotebookError as error:
         print(error, file=sys.stderr)

@@ -188,8 +188,40 @@ class TestOptions:
         assert here.options == {"shrink": 0.5, "trust": 0.5}
         assert (here.shrink, here.trust) == (0.5, 0.5)
         assert here.build().sigma == 0.5 * Cash(PolarCode.construct(64, 8), 2.0).sigma
-        prot = ["empty", "decision", "frequency_from"]
-        assert option_names() == ["delta", *prot, "shrink", "trust"]
+        assert option_names()[:4] == ["delta", "empty", "decision", "frequency_from"]
+        assert option_names()[-2:] == ["shrink", "trust"]
+
+    def test_that_cannot_be_are_said_at_construction(self, monkeypatch):
+        class Unknown(SCLDecoder):
+            pass
+
+        class OwnDecoder(Cash):
+            def __init__(self, code, epsilon, decoder=None):
+                super().__init__(code, epsilon, decoder=decoder or Unknown(code))
+
+        class NoDecoder(Cash):
+            def __init__(self, code, epsilon):
+                super().__init__(code, epsilon)
+
+        class Clash(Cash):
+            def __init__(self, code, epsilon, decoder=None, clients=5):
+                super().__init__(code, epsilon, decoder=decoder)
+
+        for kind, message in (
+            (OwnDecoder, "decoder of 'OwnDecoder' = .*Unknown"),
+            (NoDecoder, "protocol = 'NoDecoder': cannot be built"),
+            (Clash, "Clash has an option 'clients': a point has that already"),
+        ):
+            monkeypatch.setitem(PROTOCOLS, kind.__name__, kind)
+            with pytest.raises(ValueError, match=message):
+                point(kind.__name__)
+        with pytest.raises(ValueError, match=r"protocol = 'Anything': cannot be built.*delt"):
+            point("Anything", delt=1e-3)
+
+    def test_do_not_change(self):
+        here = point("Own", shrink=0.5)
+        here.options["shrink"] = 1.0
+        assert here.shrink == 0.5
 
     def test_tell_points_apart_and_travel(self):
         one, other = point("Own", shrink=0.5), point("Own", shrink=0.5, trust=0.25)

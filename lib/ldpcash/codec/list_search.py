@@ -138,15 +138,15 @@ class ListSearch:
         known = self._known_word(left)
         llr = self._branch(_signed(a, known), b)
         base = self._branch(np.zeros_like(base), base)
-        lanes = base.size
+        branches = base.size
         kept = None
         # A last node that is free takes the best lane, which is the same before and after pruning.
-        if lanes > self.list_size * self.frames and not (best_only and right.kind == "free"):
+        if branches > self.list_size * self.frames and not (best_only and right.kind == "free"):
             kept = self._survivors(base + self._potential(llr))
         if self.parities:
-            self._note(left, *self._parents(kept, lanes))
+            self._note(left, *self._parents(kept, branches))
         bits, score, origin = self.decide(right, _pick(llr, kept), _pick(base, kept), best_only)
-        bit, origin = self._parents(_follow(kept, origin), lanes)
+        bit, origin = self._parents(_follow(kept, origin), branches)
         return Decision(np.concatenate([_shifted(bits ^ bit, known, origin), bits]), score, origin)
 
     def _two_halves(self, node: Node, llr: Real, base: Real, best_only: bool) -> Decision:
@@ -201,17 +201,17 @@ class ListSearch:
 
     def _branch(self, a: Real, b: Real) -> Real:
         """Two lanes for each: path p becomes path 2p, with b + a, and path 2p + 1, with b - a."""
-        lanes = (*a.shape[:-1], -1, self.frames)
-        a, b = a.reshape(lanes), b.reshape(lanes)
+        by_path = (*a.shape[:-1], -1, self.frames)
+        a, b = a.reshape(by_path), b.reshape(by_path)
         both = np.empty((*a.shape[:-1], 2, self.frames), a.dtype)
         np.add(b, a, out=both[..., 0, :])
         np.subtract(b, a, out=both[..., 1, :])
         return both.reshape(*a.shape[:-2], -1)
 
-    def _parents(self, kept: Lanes | None, lanes: int) -> tuple[Bits, Lanes]:
+    def _parents(self, kept: Lanes | None, branches: int) -> tuple[Bits, Lanes]:
         """Undo `_branch`: the bit decided in each kept lane, and the lane before it."""
         if kept is None:
-            kept = np.arange(lanes)
+            kept = np.arange(branches)
         path, frame = np.divmod(kept, self.frames)
         return (path & 1).astype(np.uint8), (path >> 1) * self.frames + frame
 
@@ -274,11 +274,11 @@ def _halves(llr: Real) -> tuple[Real, Real]:
     return llr[:half], llr[half:]
 
 
-def _pick(values: Real, lanes: Lanes | None) -> Real:
+def _pick(values: Real, origin: Lanes | None) -> Real:
     """Rearrange the last axis; None leaves it as it is."""
-    if lanes is None:
+    if origin is None:
         return values
-    return np.take(values, lanes, axis=-1, mode="clip")  # "clip": no bounds are checked
+    return np.take(values, origin, axis=-1, mode="clip")  # "clip": no bounds are checked
 
 
 def _signed(llr: Real, bits: Bits | None) -> Real:
@@ -286,9 +286,9 @@ def _signed(llr: Real, bits: Bits | None) -> Real:
     return llr if bits is None else llr * (1 - 2 * bits.view(np.int8))
 
 
-def _shifted(bits: Bits, known: Bits | None, lanes: Lanes | None) -> Bits:
+def _shifted(bits: Bits, known: Bits | None, origin: Lanes | None) -> Bits:
     """Bits, flipped where the known word of the lane that each lane came from is 1."""
-    return bits if known is None else bits ^ _pick(known, lanes)
+    return bits if known is None else bits ^ _pick(known, origin)
 
 
 def _follow(first: Lanes | None, then: Lanes | None) -> Lanes | None:

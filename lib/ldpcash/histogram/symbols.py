@@ -171,20 +171,20 @@ class SymbolBlocks:
         """
         # The cells of a block number its symbols; a codeword's coordinates are [high, block, low].
         high, _, low = self._shape
-        channels, symbols = len(counts), 2**self.width
+        rows, symbols = len(counts), 2**self.width
         spectrum: Reals = counts.astype(np.float64)
         half = 1
         while half < symbols:
-            pairs = spectrum.reshape(channels, -1, 2, half)
+            pairs = spectrum.reshape(rows, -1, 2, half)
             spectrum = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]])
             spectrum = np.moveaxis(spectrum, 0, 2)
             half *= 2
-        spectrum = spectrum.reshape(channels, high, low, symbols)
+        spectrum = spectrum.reshape(rows, high, low, symbols)
         # Coordinate c is the sum number ~c of the bits; a sum of 1 makes the spectrum negative.
         y = np.moveaxis(spectrum[..., :0:-1] * -scale, -1, 2)
         if self.size > 1:
-            y = np.concatenate([y, np.zeros((channels, high, 1, low))], axis=2)
-        return np.ascontiguousarray(y).reshape(channels, self.n)
+            y = np.concatenate([y, np.zeros((rows, high, 1, low))], axis=2)
+        return np.ascontiguousarray(y).reshape(rows, self.n)
 
 
 def symbol_code(k: int, width: int, strength: float, n: int | None = None) -> PolarCode:

@@ -14,6 +14,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from ldpcash.base.bisection import grow
 from ldpcash.base.checks import fraction, positive, real_number, whole_number
 from ldpcash.privacy.calibration import gaussian_sigma, response_scale
 
@@ -164,11 +165,10 @@ def strength_at(error: Callable[[float], float], level: float) -> float:
     >>> round(strength_at(lambda strength: simplex_limit(8, strength), 1e-3), 3)
     8.787
     """
-    low, high = 1e-3, 1.0
-    while error(high) > level:
-        low, high = high, 2 * high
-        if high > 1e6:
-            raise ValueError(f"level = {level!r}: the error rate does not fall so low")
+    low, high = grow(lambda x: error(x) <= level or x > 1e6, 1.0)
+    low = low or 1e-3
+    if error(high) > level:
+        raise ValueError(f"level = {level!r}: the error rate does not fall so low")
     if not error(low) >= level > 0:
         raise ValueError(f"level = {level!r}: the error rate is never so high")
     return float(brentq(lambda x: error(x) - level, low, high, xtol=1e-12 * high))

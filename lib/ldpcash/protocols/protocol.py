@@ -122,9 +122,11 @@ class Protocol(ABC):
         """Means of T independent collections of reports: ``(T, k)`` items to ``(T, n)``.
 
         Args:
-            bits: the item of each collection. frequency: fraction of clients that hold it; see
-            `ldpcash.holders` for how it is rounded. clients: N, the number of clients of each
-            collection. rng: source of randomness.
+            bits: the item of each collection.
+            frequency: fraction of clients that hold it; see `ldpcash.holders` for how it is
+                rounded.
+            clients: N, the number of clients of each collection.
+            rng: source of randomness.
         """
 
     @abstractmethod

@@ -38,7 +38,7 @@ class Point:
     what it stands for; what the protocol does not have must not be given.
 
     Args:
-        protocol: "Cash" or "Prot", or what else is in `PROTOCOLS`.
+        protocol: one of `PROTOCOLS`, such as "Cash" or "Prot".
         epsilon: the privacy of each client's report.
         frequency, clients: how many clients there are, and which fraction holds the item. The true
             frequency is that of the nearest whole number of holders; see `ldpcash.holders`.
@@ -72,7 +72,6 @@ class Point:
     decoder: str | None
     list_size: int | None
     exact: bool | None
-    options: dict[str, Any]
 
     def __init__(
         self,
@@ -111,10 +110,14 @@ class Point:
             raise ValueError(f"exact = {exact!r}: needs True or False")
         size = None if list_size is None else whole_number("list_size", list_size, 1)
         self.__dict__.update(decoder=decoder, list_size=size, exact=exact)
-        self.__dict__["options"] = _options(kind, options)
-        built = self.build().decoder
+        self.__dict__["_options"] = _options(kind, options)
+        try:
+            built = self.build().decoder
+        except TypeError as error:
+            raise ValueError(f"protocol = {protocol!r}: cannot be built: {error}") from error
+        known = {kind: name for name, kind in DECODERS.items()}
         self.__dict__.update(
-            decoder=next(name for name, kind in DECODERS.items() if type(built) is kind),
+            decoder=known[one_of(f"decoder of {protocol!r}", type(built), known)],
             list_size=getattr(built, "list_size", None),
             exact=getattr(built, "exact", None),
         )
@@ -141,6 +144,11 @@ class Point:
         return protocol(code, epsilon=self.epsilon, decoder=decoder, **self.options)
 
     @property
+    def options(self) -> dict[str, Any]:
+        """The protocol's options, all of them, by name."""
+        return dict(self.__dict__["_options"])
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """All parameters by name, those of the point before the protocol's options.
 
@@ -165,12 +173,12 @@ class Point:
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self.__dict__["options"][name]
+            return self.__dict__["_options"][name]
         except KeyError:
             raise AttributeError(f"a point of this protocol has no {name!r}") from None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Point) and self.parameters == other.parameters
+        return isinstance(other, Point) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -180,7 +188,7 @@ class Point:
         return f"Point({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
 
-_NAMES = [name for name in Point.__annotations__ if name != "options"]
+_NAMES = [*Point.__annotations__]
 
 
 def parameters_of(code: PolarCode) -> dict[str, Any]:
@@ -200,8 +208,8 @@ def parameters_of(code: PolarCode) -> dict[str, Any]:
 def option_names() -> list[str]:
     """The options of all protocols, in the order in which they were entered.
 
-    >>> option_names()
-    ['delta', 'empty', 'decision', 'frequency_from']
+    >>> {"delta", "empty", "decision", "frequency_from"} <= {*option_names()}
+    True
     """
     names = (name for kind in PROTOCOLS.values() for name in _signature(kind))
     return [name for name in dict.fromkeys(names) if name not in _SHARED]
@@ -246,13 +254,16 @@ def _options(kind: type[Protocol], given: dict[str, Any]) -> dict[str, Any]:
     for name, parameter in _signature(kind).items():
         if name in _SHARED:
             continue
+        if name in _NAMES:
+            raise ValueError(f"{kind.__name__} has an option {name!r}: a point has that already")
         if name not in given and parameter.default is parameter.empty:
             raise ValueError(f"{name} is missing: {kind.__name__} needs it")
         value = given.get(name, parameter.default)
         if isinstance(parameter.default, float):
             value = real_number(name, value)
         options[name] = _plain(name, value)
-    return {**options, **{name: _plain(name, given[name]) for name in given.keys() - options}}
+    others = {name: _plain(name, value) for name, value in given.items() if name not in options}
+    return {**options, **others}
 
 
 def _check_names(kind: type, given: dict[str, Any]) -> None:

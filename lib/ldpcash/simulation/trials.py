@@ -25,7 +25,7 @@ from ldpcash.base.arrays import batches, sum_halves
 from ldpcash.base.checks import fraction, whole_number
 from ldpcash.protocols.protocol import Protocol
 from ldpcash.simulation.points import DECODERS, PROTOCOLS, Point, option_names
-from ldpcash.simulation.version import Code, same_code
+from ldpcash.simulation.version import Code, same_code, version_of
 
 _FIRST_CHUNK = 1024  # trials; each further chunk has twice as many, up to some tenths of a second's
 _CHUNK_VALUES = 2**25  # trials times n times list size of the largest chunks
@@ -196,12 +196,9 @@ def run_chunk(point: Point, seed: int, chunk: int, trials: int, version: str) ->
     >>> run_chunk(point, seed=1, chunk=0, trials=1024, version=code_version()).errors
     23
     """
-    if not same_code(version, code_version()):
-        raise RuntimeError(
-            "a worker has another version of Python, ldpcash, NumPy or SciPy than the sweep, or"
-            " does not know all its protocols: the same must be installed on both"
-        )
-    protocol = _protocol(point)
+    _check_version(version, (*PROTOCOLS.values(), *DECODERS.values()))
+    decoder: Any = DECODERS[str(point.decoder)]
+    protocol = _protocol(point, PROTOCOLS[point.protocol], decoder)
     sequence = np.random.SeedSequence([seed, int(point.key, 16)], spawn_key=(chunk,))
     rng = np.random.Generator(np.random.SFC64(sequence))
     total = Tally()
@@ -225,7 +222,8 @@ def _run_block(protocol: Protocol, point: Point, trials: int, rng: np.random.Gen
 
 
 @lru_cache(maxsize=8)
-def _protocol(point: Point) -> Protocol:
+def _protocol(point: Point, *kinds: Any) -> Protocol:
+    """The protocol of a point, as long as these are the classes that its names stand for."""
     return point.build()
 
 
@@ -239,6 +237,14 @@ def code_version() -> str:
     >>> code_version() == code_version()
     True
     """
-    kinds = [*PROTOCOLS.values(), *DECODERS.values()]
-    others = {kind.__module__ for kind in kinds} - _HERE.modules.keys()
-    return (_HERE | Code.of(others)).version if others else _HERE.version
+    return version_of([*PROTOCOLS.values(), *DECODERS.values()], _HERE)
+
+
+@lru_cache(maxsize=8)
+def _check_version(version: str, kinds: tuple[Any, ...]) -> None:
+    """Once a process: files that change while it runs change nothing in it."""
+    if not same_code(version, code_version()):
+        raise RuntimeError(
+            "a worker has another version of Python, ldpcash, NumPy or SciPy than the sweep, or"
+            " does not know all its protocols: the same must be installed on both"
+        )
