@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from ldpcash import Cash, Point, PolarCode, Prot, Protocol, ReportSum, SCLDecoder, sweep
 from ldpcash.base.arrays import Bits, Counts, Reals
 from ldpcash.beyond.census import METHODS, PEM, census_names, compare_methods
-from ldpcash.beyond.codes import with_checks
 from ldpcash.beyond.pem import Pem
+from ldpcash.codec.crc import with_checks
 from ldpcash.histogram.collector import Collector
 from ldpcash.histogram.plan import Plan
 from ldpcash.histogram.population import collect, draw_collector

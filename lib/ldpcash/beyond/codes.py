@@ -31,7 +31,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpcash.base.arrays import Bits, as_bits
-from ldpcash.base.checks import one_of, whole_number
+from ldpcash.base.checks import whole_number
+from ldpcash.codec.crc import with_checks
+from ldpcash.codec.fields import powers
 from ldpcash.codec.polar import MAX_ENUMERABLE, PolarCode, polar_transform
 from ldpcash.paper.theory import normal_approximation, strength_at
 
@@ -40,11 +42,6 @@ _BILINEAR = 256  # length of bilinear codes
 _QUADRATIC = 512  # length of quadratic codes
 _FORMS = 4  # their forms at lengths above 64: each doubles the paths that early bits need
 _REED_MULLER = 32  # bits of Reed-Muller codes
-_CRC = {6: 0x61, 11: 0xE21, 16: 0x11021}
-
-# Polynomials over GF(2) whose root generates the field of 2**m elements, as bits: Lidl and
-# Niederreiter, Finite Fields, table D.
-_PRIMITIVE = (3, 7, 11, 19, 37, 67, 131, 285, 529, 1033, 2053, 4179)
 
 
 def code_for_privacy(n: int, k: int) -> PolarCode:
@@ -170,37 +167,6 @@ def as_polar(generator: ArrayLike) -> PolarCode:
     return PolarCode(u.shape[1], info, {i: sources for i, sources in parities.items() if sources})
 
 
-def with_checks(code: PolarCode, checks: int) -> PolarCode:
-    """The same code with its last information bits turned into a CRC of the others.
-
-    They are dynamic frozen bits: a list decoder makes every path fit, and a wrong one pays for that
-    in its metric. What comes back always fits, so nothing is detected; but the right path wins.
-
-    Args:
-        code: k + checks information bits, none of them dynamic.
-        checks: bits of the CRC: 6, 11 or 16 (the polynomials of 3GPP TS 38.212).
-
-    >>> with_checks(PolarCode.construct(64, 14), 6).k
-    8
-    """
-    one_of("checks", checks, _CRC)
-    k = code.k - checks
-    if k < 1 or code.dynamic:
-        raise ValueError(f"code = {code!r}: needs more than {checks} bits, and none dynamic")
-    remainder, remainders = 1, []  # of x**0, x**1, ... by the polynomial
-    for _ in range(k + checks):
-        remainders.append(remainder)
-        remainder <<= 1
-        remainder ^= _CRC[checks] if remainder >> checks else 0
-    of_bits = remainders[checks:][::-1]  # the first bit of an item has the highest power
-    info = code.info.tolist()
-    parities = {
-        index: [info[j] for j in range(k) if of_bits[j] >> (checks - 1 - place) & 1]
-        for place, index in enumerate(info[k:])
-    }
-    return PolarCode(code.n, info[:k], {i: sources for i, sources in parities.items() if sources})
-
-
 def merit(code: PolarCode) -> float:
     """Smallest over largest weight, of words that are not zero.
 
@@ -294,11 +260,7 @@ def _levels(n: int) -> int:
 def _traces(m: int, exponent: int) -> list[Bits]:
     """The functions x -> trace(a x**exponent) on GF(2**m), for independent a: ``(2**m,)`` each."""
     size = 2**m
-    powers = [1]  # of the field's generator
-    while len(powers) < size - 1:
-        double = powers[-1] << 1
-        powers.append(double ^ _PRIMITIVE[m - 1] if double & size else double)
-    element, log = np.array(powers), np.arange(size - 1)
+    element, log = powers(m), np.arange(size - 1)
     trace = np.bitwise_xor.reduce([element[log * 2**j % (size - 1)] for j in range(m)])
     functions: list[Bits] = []
     leading: dict[int, int] = {}  # words that the functions span, by their leading bit
