@@ -5,7 +5,7 @@ Eight rooms, in the order in which one would explain them; each imports only fro
     base        checks, array helpers, workers, files
     codec       polar codes and their decoders
     privacy     how much noise a promise costs, and how it is drawn
-    protocols   the paper's protocol, `Cash`, and the baseline, `Prot`
+    protocols   the paper's protocol, `Cash`, the baseline, `Prot`, and better ones, `Blank` first
     histogram   many items: the general succinct histogram
     simulation  Monte Carlo sweeps
     paper       closed forms, experiments, ledger and figures of the notebooks
@@ -17,6 +17,8 @@ Small as it is, `codec`, `privacy` and `protocols` are the paper. What most user
 from ldpcash.codec.ml import MLDecoder
 from ldpcash.codec.polar import PolarCode
 from ldpcash.codec.scl import SCLDecoder
+from ldpcash.codec.symbol_decoder import SymbolDecoder
+from ldpcash.codec.symbols import code_of_symbols, hadamard_code
 from ldpcash.histogram.collector import Collector, Entry
 from ldpcash.histogram.packing import Packing
 from ldpcash.histogram.plan import Plan
@@ -29,6 +31,7 @@ from ldpcash.privacy.calibration import (
     keep_threshold,
     response_scale,
 )
+from ldpcash.protocols.blank import Blank
 from ldpcash.protocols.cash import Cash
 from ldpcash.protocols.laws import holders
 from ldpcash.protocols.prot import Prot
@@ -41,6 +44,7 @@ __version__ = "1.0.0"
 
 __all__ = [
     "PROTOCOLS",
+    "Blank",
     "Cash",
     "Collector",
     "Entry",
@@ -56,11 +60,14 @@ __all__ = [
     "Row",
     "SCLDecoder",
     "SweepError",
+    "SymbolDecoder",
+    "code_of_symbols",
     "columns",
     "draw_collector",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_sigma",
+    "hadamard_code",
     "holders",
     "keep_probability",
     "keep_threshold",

@@ -5,14 +5,16 @@ import pytest
 from strategies import ITEM, PAPER
 
 from ldpcash import MLDecoder, PolarCode, SCLDecoder
+from ldpcash.protocols.blank import Blank
 from ldpcash.protocols.cash import Cash
 from ldpcash.protocols.prot import Prot
 from ldpcash.protocols.protocol import ReportSum
 
 BOTH = [Cash(PAPER, 8.0), Prot(PAPER, 8.0), Prot(PAPER, 8.0, SCLDecoder(PAPER), decision="soft")]
+BOTH.append(Blank(PAPER, 8.0))
 
 
-@pytest.mark.parametrize("protocol", BOTH, ids=["cash", "prot", "prot soft"])
+@pytest.mark.parametrize("protocol", BOTH, ids=["cash", "prot", "prot soft", "blank"])
 class TestBoth:
     def test_finds_the_item_and_its_frequency(self, protocol):
         rng = np.random.default_rng(4)

@@ -28,8 +28,9 @@ from ldpcash.base.checks import whole_number
 from ldpcash.codec.ml import MLDecoder
 from ldpcash.codec.polar import PolarCode
 from ldpcash.codec.scl import SCLDecoder
+from ldpcash.codec.symbol_decoder import SymbolDecoder
 
-Decoder = SCLDecoder | MLDecoder
+Decoder = SCLDecoder | MLDecoder | SymbolDecoder
 
 
 class Estimate(NamedTuple):

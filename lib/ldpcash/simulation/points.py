@@ -20,13 +20,19 @@ from ldpcash.base.checks import one_of, real_number, whole_number
 from ldpcash.codec.ml import MLDecoder
 from ldpcash.codec.polar import PolarCode
 from ldpcash.codec.scl import SCLDecoder
+from ldpcash.codec.symbol_decoder import SymbolDecoder
+from ldpcash.protocols.blank import Blank
 from ldpcash.protocols.cash import Cash
 from ldpcash.protocols.laws import holders
 from ldpcash.protocols.prot import Prot
-from ldpcash.protocols.protocol import Protocol
+from ldpcash.protocols.protocol import Decoder, Protocol
 
-PROTOCOLS: dict[str, type[Protocol]] = {"Cash": Cash, "Prot": Prot}
-DECODERS: dict[str, type[SCLDecoder] | type[MLDecoder]] = {"SCL": SCLDecoder, "ML": MLDecoder}
+PROTOCOLS: dict[str, type[Protocol]] = {"Cash": Cash, "Prot": Prot, "Blank": Blank}
+DECODERS: dict[str, type[Decoder]] = {
+    "SCL": SCLDecoder,
+    "ML": MLDecoder,
+    "symbols": SymbolDecoder,
+}
 
 _SHARED = ("code", "epsilon", "decoder")  # what every protocol takes; all else is its options
 
@@ -47,10 +53,12 @@ class Point:
             (for methods that have one) if not given.
         info, dynamic: the k indices of the information bits and the dynamic frozen bits, instead
             of a method; see `PolarCode`.
-        decoder: "SCL" or "ML"; the protocol's own if neither it nor an option of "SCL" is given.
-        list_size, exact: options of "SCL".
+        decoder: "SCL", "ML" or "symbols"; the protocol's own if neither it nor an option of "SCL"
+            is given.
+        list_size, exact: options of "SCL"; "symbols" has the first of them.
         options: what else the protocol's constructor takes, plain values by name: ``delta`` of
-            `Cash`; ``empty``, ``decision`` and ``frequency_from`` of `Prot`.
+            `Cash`; ``empty``, ``decision`` and ``frequency_from`` of `Prot`; ``width`` and
+            ``expected`` of `Blank`.
 
     >>> point = Point(protocol="Prot", epsilon=2, frequency=0.6, clients=1000, decision="soft")
     >>> point.decoder, point.options
