@@ -19,7 +19,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpcash import Cash, Point, PolarCode, Prot, Protocol, ReportSum, SCLDecoder, sweep
+from ldpcash import (
+    Blank,
+    Cash,
+    Point,
+    PolarCode,
+    Prot,
+    Protocol,
+    ReportSum,
+    SCLDecoder,
+    SymbolDecoder,
+    code_of_symbols,
+    hadamard_code,
+    sweep,
+)
 from ldpcash.base.arrays import Bits, Counts, Reals
 from ldpcash.beyond.census import METHODS, PEM, census_names, compare_methods
 from ldpcash.beyond.pem import Pem
@@ -50,6 +63,7 @@ CODES = [
 
 def main() -> None:
     decoders()
+    symbols()
     growth()
     protocols()
     clients()
@@ -94,6 +108,33 @@ def decoders() -> None:
         print(f"{speed['encode']:9,.0f} {peak_memory(tasks['scl']):8.1f}")
 
 
+def symbols(sizes: Sequence[tuple[int, int]] = ((40, 1024), (64, 2048), (128, 4096))) -> None:
+    """Codes of symbols: whole symbols decided against bit after bit, in noise that both meet."""
+    print()
+    print("Codes of symbols, 1.2 times the least signal-to-noise ratio; milliseconds a frame")
+    print(
+        f"{'bits':>5} {'n':>6} {'list':>5} {'by symbols':>11} {'errors':>7} {'by bits':>8} errors"
+    )
+    rng = np.random.default_rng(1)
+    frames = 128
+    for k, n in sizes:
+        code = code_of_symbols(k, n)
+        items = rng.integers(0, 2, (frames, k), dtype=np.uint8)
+        snr = 1.2 * (2 * np.log(2) * k) ** 0.5
+        llr = -(snr * code.signals(items) + rng.standard_normal((frames, n)))
+        for L in (8, 16, 32):
+            decoders = {"symbols": SymbolDecoder(code, L), "bits": SCLDecoder(code, L)}
+            tasks: dict[str, Task] = {
+                name: partial(decoder.decode, llr) for name, decoder in decoders.items()
+            }
+            once = best_times(tasks, 3)
+            wrong = {name: int((task() != items).any(axis=1).sum()) for name, task in tasks.items()}
+            print(
+                f"{k:5d} {n:6d} {L:5d} {1e3 * once['symbols'] / frames:11.2f} {wrong['symbols']:7d}"
+                f" {1e3 * once['bits'] / frames:8.2f} {wrong['bits']:6d} of {frames}"
+            )
+
+
 def growth(
     lengths: Sequence[int] = (256, 512, 1024, 2048),
     lists: Sequence[int] = (1, 2, 4, 8, 16, 32),
@@ -126,7 +167,8 @@ def protocols(
     """Drawing a mean against simulating its clients; then draw, decode and count, end to end."""
     print()
     print(f"Means of {clients} clients, (64, 8) pw, epsilon {epsilon}, f {frequency}; microseconds")
-    print(f"{'':<12} {'clients':>9} {'law':>9} {'ratio':>8}", end=" ")
+    print("Hadamard: the code of all 256 sums of the item's bits, decoded by one transform")
+    print(f"{'':<15} {'clients':>9} {'law':>9} {'ratio':>8}", end=" ")
     print(f"{'decode':>9} {'end to end':>10} {'ratio':>8}")
     code = PolarCode.construct(64, 8)
     rng = np.random.Generator(np.random.SFC64(1))
@@ -144,6 +186,8 @@ def protocols(
         "Cash": Cash(code, epsilon),
         "Prot, hard": Prot(code, epsilon),
         "Prot, soft": Prot(code, epsilon, SCLDecoder(code), decision="soft"),
+        "Blank": Blank(code, epsilon),
+        "Blank, Hadamard": Blank(hadamard_code(code.k), epsilon),
     }.items():
         y = np.ascontiguousarray(protocol.mean_reports(items, frequency, clients, rng))
         times = best_times(
@@ -157,7 +201,7 @@ def protocols(
         )
         one = {task: 1e6 * t / (1 if task == "clients" else trials) for task, t in times.items()}
         print(
-            f"{name:<12} {one['clients']:9.0f} {one['law']:9.2f} {one['clients'] / one['law']:8.0f}"
+            f"{name:<15} {one['clients']:9.0f} {one['law']:9.2f} {one['clients'] / one['law']:8.0f}"
             f" {one['decode']:9.2f} {one['all']:10.2f} {one['decode'] / one['all']:8.2f}"
         )
 

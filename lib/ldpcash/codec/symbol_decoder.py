@@ -30,7 +30,7 @@ from ldpcash.codec.polar import PolarCode
 from ldpcash.codec.symbols import place_of, symbol_width, walsh_hadamard
 
 _FLOOR = 1e-30  # a symbol that seems less likely than this may still be the right one
-_MAX_FRAMES = 2048
+_AT_ONCE = 2**16  # LLRs of a code of one block: they stay in the cache
 
 
 class SymbolDecoder:
@@ -61,8 +61,8 @@ class SymbolDecoder:
         self.list_size = whole_number("list_size", list_size, 1)
         self.blocks = code.n >> self.width
         self._leaves = [_Leaf(code, block, self.width) for block in range(self.blocks)]
-        paths = self.list_size if self.blocks > 1 else 1
-        self.frames_per_chunk = min(_MAX_FRAMES, max(1, WORKING_VALUES // (4 * code.n * paths)))
+        room = _AT_ONCE if self.blocks == 1 else WORKING_VALUES // (4 * self.list_size)
+        self.frames_per_chunk = max(1, room // code.n)
         # For long codes the signal-to-noise ratio has to be sqrt(2 k log 2) at least.
         self._snr = 1.15 * math.sqrt(2 * math.log(2) * code.k)
 

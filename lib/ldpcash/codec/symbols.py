@@ -14,6 +14,7 @@ the bits before it are an index of the polar code that the symbols themselves ar
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,7 +155,7 @@ def symbols_of(words: Bits, width: int) -> Counts:
     return (bits.astype(np.intp) << places).sum(axis=2)
 
 
-def walsh_hadamard(values: Reals) -> Reals:
+def walsh_hadamard(values: NDArray[Any]) -> NDArray[Any]:
     """The Walsh-Hadamard transform along the middle axis, in place: ``(blocks, 2**m, lanes)``.
 
     What is at s becomes the sum over all t of (-1)**(parity of s & t) times what is at t.

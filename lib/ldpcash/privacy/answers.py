@@ -145,7 +145,11 @@ class Answers:
 
     @property
     def values(self) -> int:
-        """g."""
+        """g, how many values there are.
+
+        >>> Answers(2.0, 2).values
+        4
+        """
         return 1 << self.width
 
     @cached_property

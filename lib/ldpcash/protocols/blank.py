@@ -14,9 +14,11 @@ the law of `mean_reports` is exact.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ldpcash.base.arrays import Counts, Reals, as_items
 from ldpcash.base.checks import real_number, whole_number
@@ -146,39 +148,47 @@ class Blank(Protocol):
 
         All clients answer with any of the g values equally often; and deny, those that hold nothing
         more often. These fall evenly on all views and values. What an item answers or denies of its
-        own besides falls evenly on all views.
+        own besides falls evenly on all views, and for every coordinate it has the item's sign.
         """
-        words = self.code.encode(as_items(bits, self.code.k))
-        trials = len(words)
+        signs = self.code.signs(as_items(bits, self.code.k)).T
+        trials = signs.shape[1]
         held, clients = holders(frequency, clients), int(clients)
         rates = np.array(self.answers.coins, dtype=np.float64) / WORDS
         own = rng.multinomial(held, rates / rates.sum(), size=trials)  # of those that hold it
         empty = rng.binomial(clients - held, rates[0], size=trials)  # answers of the others
         anything = (own[:, 0] + empty, own[:, 2] + clients - held - empty)
-        values = self.views.values_of(words).T  # (views, T)
-        spectra = np.zeros((self.views.count, self.answers.values, trials))
+        true = (own[:, 1], own[:, 3])
+        total: Any = 0.0
         for denies in (0, 1):
-            if not len(self._own[denies]):
-                continue
-            counts = self._spread(anything[denies], own[:, 1 + 2 * denies], values, denies, rng)
-            spectra += self._heard[denies][:, None] * walsh_hadamard(counts)
-        return (-self._scale / clients * self.views.sums_of(spectra)).T
+            offsets = self._own[denies]
+            if len(offsets):
+                noise = self._any_values(anything[denies], rng)
+                told = self._own_values(true[denies], offsets, rng)
+                heard = self._heard[denies]
+                total = total + signs * self._sums(told, heard) - self._sums(noise, heard)
+        return (self._scale / clients * total).T
 
-    def _spread(
-        self, anything: Counts, true: Counts, values: Counts, denies: int, rng: Generator
-    ) -> Reals:
-        """How often each view got each value: ``(T,)`` messages of both kinds to (views, g, T)."""
-        views, trials = values.shape
-        cells = spread_evenly(anything, self.width + views.bit_length() - 1, rng)
-        counts = cells.reshape(views, self.answers.values, trials).astype(np.float64)
-        told = spread_evenly(true, views.bit_length() - 1, rng)
-        own = self._own[denies]
-        place, trial = np.ogrid[:views, :trials]
-        for number, offset in enumerate(own[:-1].tolist()):
-            part = rng.binomial(told, 1 / (len(own) - number)).astype(told.dtype)
-            counts[place, values ^ offset, trial] += part
-            told = told - part
-        counts[place, values ^ int(own[-1]), trial] += told
+    def _sums(self, counts: Counts, heard: Reals) -> NDArray[Any]:
+        """Counts ``(views, g, T)`` of values to what they are worth at each coordinate: (n, T)."""
+        spectra = walsh_hadamard(counts)
+        return self.views.sums_of(spectra if (heard == 1).all() else heard[:, None] * spectra)
+
+    def _any_values(self, messages: Counts, rng: Generator) -> Counts:
+        """How often each view got each value, if all are alike: ``(T,)`` to ``(views, g, T)``."""
+        shape = (self.views.count, self.answers.values, len(messages))
+        cells = spread_evenly(messages, self.width + shape[0].bit_length() - 1, rng)
+        return cells.reshape(shape).astype(_summable(messages))
+
+    def _own_values(self, messages: Counts, offsets: Counts, rng: Generator) -> Counts:
+        """The same, as an offset from the item's own value, if only some offsets occur."""
+        left = spread_evenly(messages, self.views.count.bit_length() - 1, rng)
+        left = left.astype(_summable(messages))
+        counts = np.zeros((len(left), self.answers.values, left.shape[1]), left.dtype)
+        for number, offset in enumerate(offsets[:-1].tolist()):
+            part = rng.binomial(left, 1 / (len(offsets) - number)).astype(left.dtype)
+            counts[:, offset] = part
+            left = left - part
+        counts[:, offsets[-1]] = left
         return counts
 
     def estimate(self, y: ArrayLike) -> Estimate:
@@ -186,3 +196,8 @@ class Blank(Protocol):
         means = self._means(y)
         bits = self.decoder.decode(-means)
         return Estimate(bits, self._correlation(bits, means))
+
+
+def _summable(messages: Counts) -> type[np.signedinteger[Any]]:
+    """Whole numbers that have room for the sum of all messages of a trial."""
+    return np.int32 if messages.max(initial=0) < 2**31 else np.int64

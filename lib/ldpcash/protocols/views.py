@@ -69,10 +69,12 @@ class Views:
             place = (size - 1 - mask) + size * np.arange(code.n // size)[:, None, None]
             place = place.reshape(-1, self.values - 1)
         self.count = len(place)
-        #: which sums of which views are about the same coordinate: those in the order given stand
-        #: together, from each start on
-        self._order = np.argsort(place.ravel(), kind="stable")
-        self._coordinates, self._starts = np.unique(place.ravel()[self._order], return_index=True)
+        self._place = place.ravel()  # the coordinate of each sum of each view
+        # Some views may be about the same coordinates. In this order their sums stand together,
+        # those of each coordinate from a start on.
+        self._order = np.argsort(self._place, kind="stable")
+        self._coordinates, self._starts = np.unique(self._place[self._order], return_index=True)
+        self._unique = len(self._starts) == len(self._place)
 
     def values_of(self, words: Bits) -> Counts:
         """``(N, n)`` codewords to ``(N, views)`` values."""
@@ -93,12 +95,14 @@ class Views:
 
         Returns ``(n, T)``; 0 where no view is about a coordinate.
 
-        >>> Views(PolarCode(2, [0, 1]), 1).sums_of(np.array([[[9.0], [5.0]], [[9.0], [2.0]]]))
-        array([[5.],
-               [2.]])
+        >>> Views(PolarCode(2, [0, 1]), 1).sums_of(np.array([[[9], [5]], [[9], [2]]]))
+        array([[5],
+               [2]])
         """
-        flat = spectra[:, 1:].reshape(-1, spectra.shape[2])[self._order]
-        sums = np.zeros((self.n, flat.shape[1]))
-        unique = len(self._starts) == len(self._order)
-        sums[self._coordinates] = flat if unique else np.add.reduceat(flat, self._starts, axis=0)
+        flat = spectra[:, 1:].reshape(-1, spectra.shape[2])
+        sums = np.zeros((self.n, flat.shape[1]), spectra.dtype)
+        if self._unique:
+            sums[self._place] = flat
+        else:
+            sums[self._coordinates] = np.add.reduceat(flat[self._order], self._starts, axis=0)
         return sums
