@@ -40,6 +40,7 @@ from ldpcash.codec.crc import with_checks
 from ldpcash.histogram.collector import Collector
 from ldpcash.histogram.plan import Plan
 from ldpcash.histogram.population import collect, draw_collector
+from ldpcash.protocols.protocol import Decoder
 
 Task = Callable[[], Any]
 Name = TypeVar("Name")
@@ -123,7 +124,10 @@ def symbols(sizes: Sequence[tuple[int, int]] = ((40, 1024), (64, 2048), (128, 40
         snr = 1.2 * (2 * np.log(2) * k) ** 0.5
         llr = -(snr * code.signals(items) + rng.standard_normal((frames, n)))
         for L in (8, 16, 32):
-            decoders = {"symbols": SymbolDecoder(code, L), "bits": SCLDecoder(code, L)}
+            decoders: dict[str, Decoder] = {
+                "symbols": SymbolDecoder(code, L),
+                "bits": SCLDecoder(code, L),
+            }
             tasks: dict[str, Task] = {
                 name: partial(decoder.decode, llr) for name, decoder in decoders.items()
             }
