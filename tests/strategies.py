@@ -48,6 +48,23 @@ def codes(draw, max_m=7, max_k=128):
     return PolarCode(n, info, dynamic)
 
 
+@st.composite
+def symbol_codes(draw):
+    """Any code of up to 4 symbols of 2 or 3 bits, with any dynamic frozen bits."""
+    width, levels = draw(st.integers(2, 3)), draw(st.integers(0, 2))
+    size, blocks = 2**width, 2**levels
+    allowed = [size * (b + 1) - 1 - 2**p for b in range(blocks) for p in range(width)]
+    allowed = draw(st.permutations(allowed))
+    k = draw(st.integers(1, min(6, len(allowed))))
+    info, frozen = allowed[:k], allowed[k:]
+    dynamic = {}
+    for index in frozen[: draw(st.integers(0, len(frozen)))]:
+        sources = [source for source in info if source < index]
+        if sources:
+            dynamic[index] = sources[: draw(st.integers(1, len(sources)))]
+    return PolarCode(size * blocks, info, dynamic), width
+
+
 def received(code, frames, sigma, seed, kind=np.float64):
     """Random items and their LLRs on a Gaussian channel, up to scale."""
     rng = np.random.default_rng(seed)

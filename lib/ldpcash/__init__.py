@@ -14,11 +14,11 @@ Eight rooms, in the order in which one would explain them; each imports only fro
 Small as it is, `codec`, `privacy` and `protocols` are the paper. What most users need is here:
 """
 
+from ldpcash.codec.hadamard import code_of_symbols, hadamard_code
 from ldpcash.codec.ml import MLDecoder
 from ldpcash.codec.polar import PolarCode
 from ldpcash.codec.scl import SCLDecoder
 from ldpcash.codec.symbol_decoder import SymbolDecoder
-from ldpcash.codec.symbols import code_of_symbols, hadamard_code
 from ldpcash.histogram.collector import Collector, Entry
 from ldpcash.histogram.packing import Packing
 from ldpcash.histogram.plan import Plan

@@ -11,7 +11,7 @@ from strategies import FALSE_ALARM, ITEM, PAPER
 
 from ldpcash import Cash, Point, PolarCode, SCLDecoder
 from ldpcash.beyond.audit import audit, bias, randomizer_of
-from ldpcash.codec.symbols import code_of_symbols, hadamard_code
+from ldpcash.codec.hadamard import code_of_symbols, hadamard_code
 from ldpcash.paper.theory import simplex_error
 from ldpcash.protocols.blank import Blank
 from ldpcash.protocols.views import Views

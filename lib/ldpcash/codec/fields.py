@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 # Polynomials over GF(2) whose root generates the field of 2**m elements, as bits: Lidl and
 # Niederreiter, Finite Fields, table D.
-PRIMITIVE = (3, 7, 11, 19, 37, 67, 131, 285, 529, 1033, 2053, 4179)
+PRIMITIVE = (3, 7, 11, 19, 37, 67, 131, 285, 529, 1033, 2053, 4179, 8219, 17475)
 
 
 def powers(m: int) -> NDArray[np.intp]:

@@ -25,16 +25,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpcash.base.arrays import Bits, Counts, Reals, batches
 from ldpcash.base.checks import whole_number
+from ldpcash.codec.hadamard import place_of, symbol_width, walsh_hadamard
 from ldpcash.codec.llr import WORKING_VALUES, as_frames, keep_freed_memory
 from ldpcash.codec.polar import PolarCode
-from ldpcash.codec.symbols import place_of, symbol_width, walsh_hadamard
 
 _FLOOR = 1e-30  # a symbol that seems less likely than this may still be the right one
 _AT_ONCE = 2**16  # LLRs of a code of one block: they stay in the cache
 
 
 class SymbolDecoder:
-    """Successive-cancellation list decoder over symbols, for codes of `ldpcash.codec.symbols`.
+    """Successive-cancellation list decoder over symbols, for codes of `ldpcash.codec.hadamard`.
 
     A code of one block it decodes by maximum likelihood, with one Walsh-Hadamard transform; of
     equals the first item wins. With more blocks the scale of the LLRs matters, and it is set by
@@ -45,7 +45,7 @@ class SymbolDecoder:
         code: made of symbols, such as `code_of_symbols` or `hadamard_code` return.
         list_size: how many paths survive each decision, at least 1.
 
-    >>> from ldpcash.codec.symbols import hadamard_code
+    >>> from ldpcash.codec.hadamard import hadamard_code
     >>> code = hadamard_code(8)
     >>> item = np.array([1, 0, 1, 1, 0, 0, 1, 0], dtype=np.uint8)
     >>> SymbolDecoder(code).decode(1.0 - 2.0 * code.encode(item))
@@ -82,7 +82,7 @@ class SymbolDecoder:
         Returns bits ``(..., L, k)`` and metrics ``(..., L)``, with L the list size, or 2**k where
         that is less. A metric is -log of the path's probability, up to a constant of each frame.
 
-        >>> from ldpcash.codec.symbols import hadamard_code
+        >>> from ldpcash.codec.hadamard import hadamard_code
         >>> bits, metrics = SymbolDecoder(hadamard_code(2), 2).decode_list([0.0, -2.0, -1.0, -1.0])
         >>> bits.tolist(), metrics.tolist()
         ([[1, 1], [1, 0]], [-1.0, -0.0])

@@ -22,10 +22,11 @@ from scipy.special import betainc
 
 from ldpcash.base.arrays import Bits, Counts, Reals
 from ldpcash.base.checks import positive, whole_number
-from ldpcash.codec.construction import MAX_LENGTH, reliability
+from ldpcash.codec.construction import reliability
 from ldpcash.codec.polar import PolarCode
 
 MAX_SYMBOL_WIDTH = 6
+MAX_LENGTH = 4096  # of codes for channels, of which a server has sums of each
 
 
 class SymbolResponse:

@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 from ldpcash.base.arrays import Counts, Reals, as_items
 from ldpcash.base.checks import real_number, whole_number
 from ldpcash.base.randomness import random_words
+from ldpcash.codec.hadamard import symbol_width, walsh_hadamard
 from ldpcash.codec.polar import PolarCode
 from ldpcash.codec.scl import SCLDecoder
 from ldpcash.codec.symbol_decoder import SymbolDecoder
-from ldpcash.codec.symbols import symbol_width, walsh_hadamard
 from ldpcash.privacy.answers import WORDS, Answers
 from ldpcash.protocols.laws import holders, spread_evenly
 from ldpcash.protocols.protocol import Decoder, Estimate, Protocol
@@ -48,7 +48,7 @@ class Blank(Protocol):
         width: r, bits of a value; what tells most unless given.
         expected: the frequency for which the values are chosen; 0 for a small one.
 
-    >>> from ldpcash.codec.symbols import hadamard_code
+    >>> from ldpcash.codec.hadamard import hadamard_code
     >>> rng = np.random.default_rng(1)
     >>> blank = Blank(hadamard_code(8), epsilon=2.0)
     >>> y = blank.mean_reports([[1, 0, 1, 1, 0, 0, 1, 0]], frequency=0.2, clients=1000, rng=rng)
@@ -95,7 +95,7 @@ class Blank(Protocol):
         Every choice is a comparison of random words with whole numbers, so that all probabilities
         are exact.
 
-        >>> from ldpcash.codec.symbols import hadamard_code
+        >>> from ldpcash.codec.hadamard import hadamard_code
         >>> blank = Blank(hadamard_code(4), epsilon=3.0, width=2)
         >>> sent = blank.reports([[1, 0, 1, 1]] * 3, [True] * 3, np.random.default_rng(1))
         >>> np.count_nonzero(sent, axis=1)
@@ -115,7 +115,7 @@ class Blank(Protocol):
 
         If nothing is anyone's own in a denial, it is a blank, and its value says nothing.
 
-        >>> from ldpcash.codec.symbols import hadamard_code
+        >>> from ldpcash.codec.hadamard import hadamard_code
         >>> blank = Blank(hadamard_code(4), epsilon=3.0)
         >>> view, denies, value = blank.messages([[1, 0, 1, 1]], [True], np.random.default_rng(1))
         >>> view.shape, denies.shape, value.shape

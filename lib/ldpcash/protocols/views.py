@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from ldpcash.base.arrays import Bits, Counts
 from ldpcash.base.checks import whole_number
 from ldpcash.codec.fields import multiply
+from ldpcash.codec.hadamard import symbol_width, symbols_of
 from ldpcash.codec.polar import PolarCode
-from ldpcash.codec.symbols import symbol_width, symbols_of
 
 
 class Views:
@@ -37,7 +37,7 @@ class Views:
         code: any code for r = 1; made of symbols of at least r bits for r > 1.
         width: r, bits of a value.
 
-    >>> from ldpcash.codec.symbols import hadamard_code
+    >>> from ldpcash.codec.hadamard import hadamard_code
     >>> views = Views(hadamard_code(4), 2)
     >>> views.count, views.values
     (4, 4)

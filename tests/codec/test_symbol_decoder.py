@@ -1,5 +1,4 @@
-"""Codes of symbols: their words against the definition, and what the decoder finds against sums
-over all words."""
+"""The decoder of symbols: what it finds against sums over all words, and closed forms."""
 
 import itertools
 import math
@@ -10,76 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import binom, norm
-from strategies import FALSE_ALARM, PAPER
+from strategies import FALSE_ALARM, PAPER, symbol_codes
 
 from ldpcash import MLDecoder, PolarCode, SCLDecoder
-from ldpcash.codec.crc import with_checks
-from ldpcash.codec.symbol_decoder import SymbolDecoder
-from ldpcash.codec.symbols import (
+from ldpcash.codec.hadamard import (
     code_of_symbols,
     hadamard_code,
     place_of,
-    symbol_energies,
     symbol_width,
     symbols_of,
-    walsh_hadamard,
 )
-
-
-@st.composite
-def symbol_codes(draw):
-    """Any code of up to 4 symbols of 2 or 3 bits, with any dynamic frozen bits."""
-    width, levels = draw(st.integers(2, 3)), draw(st.integers(0, 2))
-    size, blocks = 2**width, 2**levels
-    allowed = [size * (b + 1) - 1 - 2**p for b in range(blocks) for p in range(width)]
-    allowed = draw(st.permutations(allowed))
-    k = draw(st.integers(1, min(6, len(allowed))))
-    info, frozen = allowed[:k], allowed[k:]
-    dynamic = {}
-    for index in frozen[: draw(st.integers(0, len(frozen)))]:
-        sources = [source for source in info if source < index]
-        if sources:
-            dynamic[index] = sources[: draw(st.integers(1, len(sources)))]
-    return PolarCode(size * blocks, info, dynamic), width
-
-
-def test_the_hadamard_code_has_all_sums():
-    for k in (1, 3, 6):
-        words = hadamard_code(k).codebook()
-        columns = {tuple(column) for column in words.T}
-        sums = itertools.product([0, 1], repeat=k)
-        items = np.array(list(itertools.product([0, 1], repeat=k)))
-        assert columns == {tuple((items * mask).sum(axis=1) % 2) for mask in sums}
-
-
-def test_the_transform_is_its_definition():
-    values = np.random.default_rng(1).standard_normal((3, 16, 5))
-    parity = np.bitwise_count(np.arange(16)[:, None] & np.arange(16)) % 2
-    expected = np.einsum("st,btl->bsl", 1.0 - 2 * parity, values)
-    np.testing.assert_allclose(walsh_hadamard(values.copy()), expected, atol=1e-12)
-
-
-@given(symbol_codes())
-@settings(max_examples=60, deadline=None)
-def test_words_are_symbols_in_the_hadamard_code(drawn):
-    """Coordinate c of a block is the sum of those bits of its symbol at which c is 0."""
-    code, width = drawn
-    words = code.codebook()
-    symbols = symbols_of(words, width)
-    inverted = ~np.arange(2**width) & (2**width - 1)
-    rebuilt = np.bitwise_count(symbols[:, :, None] & inverted) % 2
-    np.testing.assert_array_equal(rebuilt.reshape(words.shape), words)
-    assert symbol_width(code) >= width
-
-
-def test_which_codes_are_made_of_symbols():
-    assert symbol_width(PAPER) == 1
-    assert symbol_width(PolarCode(16, [11, 13, 14])) == 4
-    assert symbol_width(PolarCode(16, [3, 13, 14])) == 3
-    assert symbol_width(PolarCode(16, [5, 10])) == 2
-    assert symbol_width(PolarCode(16, [5], {10: [5]})) == 2
-    assert symbol_width(PolarCode(16, [5], {15: [5]})) == 1
-    assert place_of(5, 2) == (1, 1)
+from ldpcash.codec.symbol_decoder import SymbolDecoder
 
 
 def likelihoods(code, width, llr):
@@ -160,6 +100,16 @@ def test_one_block_is_maximum_likelihood_in_both_precisions():
     assert SymbolDecoder(code).decode(np.zeros(256)).tolist() == [0] * 8  # of equals the first
 
 
+def test_long_blocks_of_many_bits():
+    """The longest code: 64 symbols of 8 bits."""
+    code = code_of_symbols(128, 2**14, 8)
+    assert (code.n, code.k, symbol_width(code)) == (2**14, 128, 8)
+    items = np.random.default_rng(8).integers(0, 2, (3, 128), dtype=np.uint8)
+    np.testing.assert_array_equal(
+        SymbolDecoder(code, 4).decode(1 - 2.0 * code.encode(items)), items
+    )
+
+
 def test_frames_are_decoded_each_by_itself_and_in_any_shape():
     code = code_of_symbols(40, 1024)
     decoder = SymbolDecoder(code, 4)
@@ -206,44 +156,11 @@ def test_the_error_rate_of_one_block_is_that_of_orthogonal_signals():
     assert low <= errors <= high
 
 
-def test_energies_say_what_symbols_tell():
-    """Nothing is lost by the transform, and the better channel is twice as strong."""
-    energies = symbol_energies(8, 6, 50.0)
-    assert energies[-1] == 50.0
-    assert (np.sort(energies)[:-1] < energies[-1]).all()
-    t = energies / (2 * 6 * math.log(2))
-    told = -np.expm1(-t - 0.35 * t**2).sum()
-    before = 50 / 8 / (12 * math.log(2))
-    assert told == pytest.approx(-8 * math.expm1(-before - 0.35 * before**2), rel=1e-9)
-
-
-def test_the_rule_for_what_a_symbol_tells_is_close_to_simulation():
-    """Mutual information of 64 orthogonal signals. Six standard errors, and 0.012 for the rule."""
-    rng, most = np.random.default_rng(6), 6 * math.log(2)
-    for energy in (0.5, 2.0, 5.0, 10.0, 20.0):
-        scores = math.sqrt(energy) * rng.standard_normal((20_000, 64))
-        scores[:, 0] += energy
-        told = most + scores[:, 0] - np.logaddexp.reduce(scores, axis=1)
-        t = energy / (2 * most)
-        rule = -math.expm1(-t - 0.35 * t**2)
-        error = 6 * told.std() / math.sqrt(len(told)) / most
-        assert abs(told.mean() / most - rule) < 0.012 + error
-
-
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="is not made of symbols"):
         SymbolDecoder(PAPER)
-    with pytest.raises(ValueError, match="k = 100: 16 symbols of 6 bits have room for 90"):
-        code_of_symbols(100, 1024)
-    with pytest.raises(ValueError, match="k = 13: needs a whole number from 1 to 12"):
-        hadamard_code(13)
     for bad in (np.inf, np.nan):
         with pytest.raises(ValueError, match="llr holds NaN or infinity"):
             SymbolDecoder(hadamard_code(2)).decode([1.0, bad, 0.0, 0.0])
     with pytest.raises(ValueError, match="list_size = 0"):
         SymbolDecoder(hadamard_code(2), 0)
-
-
-def test_checks_are_parities_of_information_bits():
-    code = with_checks(PolarCode.construct(64, 14), 6)
-    assert (code.k, len(code.dynamic)) == (8, 6)
