@@ -33,6 +33,7 @@ from ldpcash.privacy.calibration import (
 )
 from ldpcash.protocols.blank import Blank
 from ldpcash.protocols.cash import Cash
+from ldpcash.protocols.direct import KaryResponse, LocalHashing, SubsetSelection
 from ldpcash.protocols.laws import holders
 from ldpcash.protocols.prot import Prot
 from ldpcash.protocols.protocol import Estimate, Protocol, ReportSum
@@ -49,6 +50,8 @@ __all__ = [
     "Collector",
     "Entry",
     "Estimate",
+    "KaryResponse",
+    "LocalHashing",
     "MLDecoder",
     "Packing",
     "Plan",
@@ -59,6 +62,7 @@ __all__ = [
     "ReportSum",
     "Row",
     "SCLDecoder",
+    "SubsetSelection",
     "SweepError",
     "SymbolDecoder",
     "code_of_symbols",

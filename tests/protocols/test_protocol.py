@@ -4,32 +4,35 @@ import numpy as np
 import pytest
 from strategies import ITEM, PAPER
 
-from ldpcash import MLDecoder, PolarCode, SCLDecoder
+from ldpcash import MLDecoder, PolarCode, SCLDecoder, hadamard_code
 from ldpcash.protocols.blank import Blank
 from ldpcash.protocols.cash import Cash
+from ldpcash.protocols.direct import KaryResponse, LocalHashing, SubsetSelection
 from ldpcash.protocols.prot import Prot
 from ldpcash.protocols.protocol import ReportSum
 
 BOTH = [Cash(PAPER, 8.0), Prot(PAPER, 8.0), Prot(PAPER, 8.0, SCLDecoder(PAPER), decision="soft")]
 BOTH.append(Blank(PAPER, 8.0))
+BOTH += [kind(hadamard_code(8), 8.0) for kind in (KaryResponse, SubsetSelection, LocalHashing)]
+NAMES = ["cash", "prot", "prot soft", "blank", "k-ary", "subset", "hashing"]
 
 
-@pytest.mark.parametrize("protocol", BOTH, ids=["cash", "prot", "prot soft", "blank"])
+@pytest.mark.parametrize("protocol", BOTH, ids=NAMES)
 class TestBoth:
     def test_finds_the_item_and_its_frequency(self, protocol):
         rng = np.random.default_rng(4)
         items = rng.integers(0, 2, (50, 8), dtype=np.uint8)
         y = protocol.mean_reports(items, 0.7, 100_000, rng)
-        assert y.shape == (50, 64)
+        assert y.shape == (50, protocol.code.n)
         bits, frequency = protocol.estimate(y)
         np.testing.assert_array_equal(bits, items)
         np.testing.assert_allclose(frequency, 0.7, atol=0.05)
 
     def test_leading_shapes(self, protocol):
-        bits, frequency = protocol.estimate(np.ones((2, 3, 64)))
+        bits, frequency = protocol.estimate(np.ones((2, 3, protocol.code.n)))
         assert bits.shape == (2, 3, 8)
         assert frequency.shape == (2, 3)
-        assert protocol.estimate(np.ones(64)).frequency.shape == ()
+        assert protocol.estimate(np.ones(protocol.code.n)).frequency.shape == ()
 
     def test_same_seed_same_draw(self, protocol):
         draws = [
@@ -42,7 +45,7 @@ class TestBoth:
         sent = protocol.reports(
             np.tile(ITEM, (90, 1)), np.arange(90) < 60, np.random.default_rng(1)
         )
-        parts = [ReportSum(64) for _ in range(3)]
+        parts = [ReportSum(protocol.code.n) for _ in range(3)]
         for part, some in zip(parts, np.split(sent, [10, 50]), strict=True):
             part.add(some)
         merged = parts[2] + parts[0] + parts[1]
@@ -79,12 +82,12 @@ class TestBoth:
     def test_a_decoder_for_another_code(self, protocol):
         other = MLDecoder(PolarCode.construct(64, 7))
         with pytest.raises(ValueError, match="decoder = one for PolarCode"):
-            type(protocol)(PAPER, 1.0, decoder=other)
+            type(protocol)(protocol.code, 1.0, decoder=other)
 
     def test_bad_epsilon(self, protocol, subtests):
         for epsilon in (0, -1, float("inf")):
             with subtests.test(epsilon=epsilon), pytest.raises(ValueError, match="epsilon = "):
-                type(protocol)(PAPER, epsilon)
+                type(protocol)(protocol.code, epsilon)
 
 
 class TestReportSum:

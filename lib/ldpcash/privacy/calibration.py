@@ -139,19 +139,25 @@ def _mills(x: Any) -> Any:
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
 
 
-def keep_threshold(epsilon: float) -> int:
+def keep_threshold(epsilon: float, own: int = 1, others: int = 1) -> int:
     """How many of all 2**64 words keep the sign, so that the odds never exceed e^eps.
 
     It is the largest whole number t with t / (2**64 - t) <= e^eps, or one less where 60 digits do
     not tell; and less than 2**64 however large epsilon is. A sign is kept if a random word is below
     it: the coin is a comparison of whole numbers, and nothing in it is rounded.
 
+    Args:
+        epsilon: privacy loss, above 0.
+        own, others: among how many reports a client then chooses at random, if it keeps what it
+            has and if not, or numbers in proportion; the odds of each are what is bounded. Two
+            signs are one of each.
+
     >>> keep_threshold(1.0) / 2**64
     0.7310585786300049
     """
     epsilon = positive("epsilon", epsilon)
     with decimal.localcontext(prec=60):
-        exact = 2**64 / (1 + (-Decimal(epsilon)).exp())
+        exact = 2**64 / (1 + (-Decimal(epsilon)).exp() * others / own)
         return min(math.floor(exact - Decimal("1e-30")), 2**64 - 1)
 
 

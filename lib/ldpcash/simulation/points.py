@@ -23,11 +23,19 @@ from ldpcash.codec.scl import SCLDecoder
 from ldpcash.codec.symbol_decoder import SymbolDecoder
 from ldpcash.protocols.blank import Blank
 from ldpcash.protocols.cash import Cash
+from ldpcash.protocols.direct import KaryResponse, LocalHashing, SubsetSelection
 from ldpcash.protocols.laws import holders
 from ldpcash.protocols.prot import Prot
 from ldpcash.protocols.protocol import Decoder, Protocol
 
-PROTOCOLS: dict[str, type[Protocol]] = {"Cash": Cash, "Prot": Prot, "Blank": Blank}
+PROTOCOLS: dict[str, type[Protocol]] = {
+    "Cash": Cash,
+    "Prot": Prot,
+    "Blank": Blank,
+    "KaryResponse": KaryResponse,
+    "SubsetSelection": SubsetSelection,
+    "LocalHashing": LocalHashing,
+}
 DECODERS: dict[str, type[Decoder]] = {
     "SCL": SCLDecoder,
     "ML": MLDecoder,
@@ -58,7 +66,7 @@ class Point:
         list_size, exact: options of "SCL"; "symbols" has the first of them.
         options: what else the protocol's constructor takes, plain values by name: ``delta`` of
             `Cash`; ``empty``, ``decision`` and ``frequency_from`` of `Prot`; ``width`` and
-            ``expected`` of `Blank`.
+            ``expected`` of `Blank`; ``size`` of `SubsetSelection`; ``values`` of `LocalHashing`.
 
     >>> point = Point(protocol="Prot", epsilon=2, frequency=0.6, clients=1000, decision="soft")
     >>> point.decoder, point.options
