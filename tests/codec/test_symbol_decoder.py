@@ -117,7 +117,11 @@ def test_frames_are_decoded_each_by_itself_and_in_any_shape():
     items = rng.integers(0, 2, (50, 40), dtype=np.uint8)
     llr = 1 - 2.0 * code.encode(items) + 3 * rng.standard_normal((50, 1024))
     together = decoder.decode(llr)
-    np.testing.assert_array_equal(decoder.decode(1e-3 * llr), together)  # the scale is no matter
+    for scale in (1e-300, 1e-3, 1e300):  # which is no matter
+        np.testing.assert_array_equal(decoder.decode(scale * llr), together)
+    single = llr.astype(np.float32)
+    huge = np.float32(2.0**120) * single
+    np.testing.assert_array_equal(decoder.decode(huge), decoder.decode(single))
     np.testing.assert_array_equal(decoder.decode(llr.reshape(5, 10, -1)).reshape(50, -1), together)
     np.testing.assert_array_equal([decoder.decode(frame) for frame in llr[:10]], together[:10])
     assert decoder.decode(np.zeros((2, 1024))).shape == (2, 40)
@@ -154,6 +158,21 @@ def test_the_error_rate_of_one_block_is_that_of_orthogonal_signals():
     errors = int((SymbolDecoder(code).decode(-y) != items).any(axis=1).sum())
     low, high = binom.interval(1 - FALSE_ALARM, trials, expected)
     assert low <= errors <= high
+
+
+def test_one_block_of_huge_llrs():
+    code = hadamard_code(8)
+    items = np.random.default_rng(9).integers(0, 2, (20, 8), dtype=np.uint8)
+    llr = 1 - 2.0 * code.encode(items)
+    for huge in (1e308 * llr, np.float32(3e38) * llr.astype(np.float32)):
+        np.testing.assert_array_equal(SymbolDecoder(code).decode(huge), items)
+
+
+def test_of_equal_paths_the_first_survive():
+    """The same on every CPU: no sorting algorithm decides. All are equal; the first items stay."""
+    bits, metrics = SymbolDecoder(PolarCode(8, [1, 2, 5, 6]), 4).decode_list(np.zeros(8))
+    assert len({*metrics.tolist()}) == 1
+    assert [int("".join(map(str, row)), 2) for row in bits.tolist()] == [0, 1, 2, 3]
 
 
 def test_wrong_arguments():

@@ -290,6 +290,11 @@ class TestConverse:
     def test_a_small_frequency_is_the_limit(self):
         for epsilon in self.EPSILONS:
             assert most_told(epsilon, 1e-7) == pytest.approx(most_told(epsilon), rel=2e-4)
+        for epsilon in (12.0, 20.0, 30.0, 39.0):
+            small = 1e-3 * math.exp(-epsilon)
+            assert most_told(epsilon, small) == pytest.approx(most_told(epsilon), rel=1e-3)
+            whole = most_told(epsilon, 1.0) / 2  # nats that a holder tells, who is the only kind
+            assert 0.5 * epsilon < whole < epsilon
 
     @pytest.mark.parametrize("items", [3, 8, 30])
     def test_it_is_what_linear_programs_find(self, items):
@@ -343,6 +348,8 @@ class TestConverse:
         """Fano, by hand; and no server of ours does with less."""
         assert clients_needed(1, 0.0, 0.5) == pytest.approx(2 * math.log(2))
         assert clients_needed(1, 0.5, 0.5) == 0
+        entropy = -(0.1 * math.log(0.1) + 0.9 * math.log(0.9))
+        assert clients_needed(8, 0.1, 0.5) == pytest.approx(2 * (7.2 * math.log(2) - entropy))
         with pytest.raises(ValueError, match="error = 2"):
             clients_needed(8, 2, 0.5)
         for epsilon in (0.5, 2.0):

@@ -97,11 +97,15 @@ def test_known_values():
 
 
 def test_wrong_arguments():
-    for epsilon in (0, -1, math.nan, MOST_EPSILON + 1, 1e18, "2"):
+    for epsilon in (0, -1, 1e-13, math.nan, MOST_EPSILON + 1, 1e18, "2"):
         with pytest.raises(ValueError, match="epsilon = "):
             Answers(epsilon, 2)
     for width in (0, 13, 1.5):
         with pytest.raises(ValueError, match="width = "):
             Answers(1.0, width)
+    for own in ((), (0, 0), (5,), (0.5,), 3, (0, 1, 2, 3)):
+        with pytest.raises(ValueError, match="own = "):
+            Answers(1.0, 2, own)
+    assert hash(Answers(1.0, 2, [1])) == hash(Answers(1.0, 2, (1,)))
     with pytest.raises(ValueError, match="frequency = 2"):
         Answers.best(1.0, range(1, 3), 2)

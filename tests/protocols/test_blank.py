@@ -56,6 +56,15 @@ class TestViews:
         same = (values[:, None] == values[None]).mean(axis=2)[~np.eye(2**m, dtype=bool)]
         assert set(same.tolist()) <= {0.0, 2.0**-width}
 
+    @pytest.mark.parametrize(
+        ("m", "width", "views"), [(4, 3, 8), (8, 5, 16), (8, 6, 16), (6, 5, 16)]
+    )
+    def test_few_views_are_enough(self, m, width, views):
+        values = Views(hadamard_code(m), width).values_of(hadamard_code(m).codebook())
+        assert values.shape[1] == views
+        same = (values[:, None] == values[None]).mean(axis=2)[~np.eye(2**m, dtype=bool)]
+        assert same.max() <= 1 / views
+
     def test_wrong_widths(self):
         for code, width in ((PAPER, 2), (hadamard_code(4), 5), (hadamard_code(4), 0)):
             with pytest.raises(ValueError, match=f"width = {width}: needs a whole number from 1"):
@@ -114,15 +123,56 @@ def test_messages_have_the_law_of_their_coins():
     N = 200_000
     for held in (True, False):
         view, denied, told = blank.messages(np.repeat(item, N, axis=0), np.full(N, held), rng)
-        law = np.full(17, answer / 16)
-        law[16] = 1 - answer
+        law = np.repeat([answer / 16, (1 - answer) / 16], 16)
         if held:
             law[[value ^ own for own in blank.answers.own]] += true / len(blank.answers.own)
-            law[16] = deny + denies
-        counts = np.bincount(np.where(denied == 1, 16, told), minlength=17)
-        statistic = ((counts - N * law) ** 2 / (N * law)).sum()
-        assert statistic < chi2.isf(FALSE_ALARM, 16)
+            law[16:] = (deny + denies) / 16
+        statistic = (
+            (np.bincount(16 * denied + told, minlength=32) - N * law) ** 2 / (N * law)
+        ).sum()
+        assert statistic < chi2.isf(FALSE_ALARM, 31)
         assert (view == 0).all()
+
+
+def test_the_ends_of_coins_are_where_they_should_be(monkeypatch):
+    """A word below the first coin's end answers; the end itself does not."""
+    blank = Blank(hadamard_code(4), 1.0, width=4)
+    answer, true, _, _ = blank.answers.coins
+    words = np.array(
+        [0, answer - 1, answer, answer + true - 1, answer + true, 2**64 - 1], np.uint64
+    )
+
+    def given(shape, width, rng):
+        return words if width == 64 else np.zeros(shape, dtype=np.uint16)
+
+    monkeypatch.setattr("ldpcash.protocols.blank.random_words", given)
+    items = np.zeros((6, 4), dtype=np.uint8)
+    for held, expected in ((True, [0, 0, 0, 0, 1, 1]), (False, [0, 0, 1, 1, 1, 1])):
+        _, denied, value = blank.messages(items, np.full(6, held))
+        assert denied.tolist() == expected
+    own = blank.answers.own
+    _, _, value = blank.messages(items, np.ones(6, bool))
+    assert value[[0, 1]].tolist() == [0, 0]
+    assert {*value[[2, 3]].tolist()} <= {*own}
+
+
+def test_very_many_clients_and_none():
+    """Sums beyond 32 bits; five standard errors."""
+    rng = np.random.default_rng(14)
+    for clients in (2**31, 2**33, 10**12, 2**53):
+        blank = Blank(hadamard_code(6), 2.0)
+        items = rng.integers(0, 2, (50, 6), dtype=np.uint8)
+        bits, frequency = blank.estimate(blank.mean_reports(items, 0.25, clients, rng))
+        np.testing.assert_array_equal(bits, items)
+        assert (
+            abs(frequency.mean() - 0.25)
+            < 5.2 * 2 * blank.answers.noise / math.sqrt(50 * clients) + 1e-9
+        )
+    for code in (hadamard_code(6), PAPER):
+        blank = Blank(code, 2.0)
+        nobody = np.zeros((0, code.k), dtype=np.uint8)
+        assert blank.mean_reports(nobody, 0.5, 10, rng).shape == (0, code.n)
+        assert blank.reports(nobody, np.zeros(0, dtype=bool), rng).shape == (0, code.n)
 
 
 def test_real_reports_need_no_generator():
@@ -130,7 +180,9 @@ def test_real_reports_need_no_generator():
     assert blank.reports([[1, 0, 1, 1]] * 5, [True] * 5).shape == (5, 16)
 
 
-@pytest.mark.parametrize(("epsilon", "frequency"), [(0.5, 0.7), (1.0, 0.33), (2.0, 0.115)])
+@pytest.mark.parametrize(
+    ("epsilon", "frequency"), [(0.5, 0.7), (1.0, 0.33), (2.0, 0.115), (8.0, 0.0037)]
+)
 def test_its_error_rate_is_that_of_simplex_signals(epsilon, frequency):
     """With many clients, in noise of empty clients and of holders. A false-alarm rate of 1e-6; and
     6 % for what 10^5 clients and an average of two kinds of noise are off."""

@@ -62,10 +62,9 @@ def code_of_symbols(k: int, n: int = 4096, width: int = 6) -> PolarCode:
     n = code_length(n)
     size = 2 ** whole_number("width", width, 2, MAX_SYMBOL)
     blocks, needed = n // size, k + _CHECKS
-    if blocks * width < needed:
-        raise ValueError(
-            f"k = {k}: {blocks} symbols of {width} bits have room for {blocks * width - _CHECKS}"
-        )
+    room = max(0, blocks * width - _CHECKS)
+    if k > room:
+        raise ValueError(f"k = {k}: {blocks} symbols of {width} bits have room for {room}")
     energies = symbol_energies(blocks, width, 2 * math.log(2) * k * _STRENGTH)
 
     def errors(bits: NDArray[np.intp]) -> Reals:
@@ -112,6 +111,8 @@ def symbol_energies(blocks: int, width: int, energy: float) -> Reals:
         log_rest = np.log1p(-np.minimum(nats / most, 1 - 1e-15))
         return most * (np.sqrt(1 - 4 * bend * log_rest) - 1) / bend
 
+    if whole_number("blocks", blocks, 1) & (blocks - 1):
+        raise ValueError(f"blocks = {blocks!r}: needs a power of two")
     energies = np.array([energy / blocks])
     while len(energies) < blocks:
         worse = energy_that_tells(np.maximum(2 * told(energies) - told(2 * energies), 0))
@@ -151,7 +152,8 @@ def symbols_of(words: Bits, width: int) -> Counts:
     """
     size = 1 << width
     places = np.arange(width)
-    bits = words.reshape(len(words), -1, size)[:, :, size - 1 - (1 << places)]
+    blocks = words.reshape(len(words), words.shape[1] // size, size)
+    bits = blocks[:, :, size - 1 - (1 << places)]
     return (bits.astype(np.intp) << places).sum(axis=2)
 
 

@@ -218,8 +218,8 @@ def noise_crossing(delta: float, sensitivity: float = 2.0) -> float:
 
 
 def most_told(epsilon: float, frequency: float = 0.0) -> float:
-    """The most nats that a client's report can tell about an item that a fraction f of all clients
-    holds, while the others hold nothing: over f^2 / 2.
+    """The most nats that a client's report can tell about an item, which it holds with probability
+    f, and else nothing: over f^2 / 2.
 
     For any item u, r = P(report | u) / mean over items, and s = P(report | nothing) / the same.
     All of them lie within a factor of E = e^epsilon, r has the mean 1 over items and s over
@@ -240,7 +240,7 @@ def most_told(epsilon: float, frequency: float = 0.0) -> float:
     >>> round(most_told(2.0, 1e-9), 4), round(most_told(2.0, 0.3), 4)
     (2.6887, 1.5801)
     """
-    epsilon = epsilon_within(positive("epsilon", epsilon))
+    epsilon = epsilon_within(epsilon)
     frequency = real_number("frequency", frequency, 0, 1)
     E = math.exp(epsilon)
     if frequency == 0:
@@ -252,12 +252,14 @@ def most_told(epsilon: float, frequency: float = 0.0) -> float:
         """The most of what is told less price * (s - 1), over both kinds and all shares."""
         return max(_peak(epsilon, frequency, price, answers) for answers in (True, False))
 
-    # Of all lines over both curves, from 1 / E to E, the lowest at 1: convex in its slope.
-    steepest = 4 * E * max(_peak(epsilon, frequency, 0.0, kind) for kind in (True, False))
-    steepest /= -math.expm1(-epsilon)
-    found = minimize_scalar(
-        most, bounds=(-steepest, steepest), method="bounded", options={"xatol": 1e-13 * steepest}
-    )
+    # Of all lines over both curves, the lowest at s = 1. None that matters is below 0 at s = E or
+    # at s = 1 / E, which bounds its slope; for a large E by far more on one side.
+    highest = most(0.0)
+
+    def height(slope: float) -> float:
+        return most(highest * (slope / math.expm1(epsilon) if slope < 0 else slope * E / (E - 1)))
+
+    found = minimize_scalar(height, bounds=(-1, 1), method="bounded", options={"xatol": 1e-12})
     return float(found.fun)
 
 
@@ -279,7 +281,7 @@ def _peak(epsilon: float, frequency: float, price: float, answers: bool) -> floa
 
 
 def most_told_of_all(epsilon: float) -> float:
-    """The same where every client holds an item, and ours is rare: (E - 1)^2 / (4 E).
+    """The same where every client holds an item, for f close to 0: (E - 1)^2 / (4 E).
 
     Then s = 1 in the formulas of `most_told`: what the others send is the mean over all items.
     Optimal local hashing and subset selection reach it, if their g or w could be any number.
@@ -293,8 +295,11 @@ def most_told_of_all(epsilon: float) -> float:
 def clients_needed(k: int, error: float, told: float) -> float:
     """How many clients any server needs to find k bits with at most this block error rate (Fano).
 
-    N reports tell at most N times what one tells; and whoever finds k random bits, but for an
-    error rate, has been told (1 - error) k log 2 - h(error), with h the entropy of a coin.
+    Clients hold the item independently of each other. Then N reports tell at most N times what one
+    tells, also if later clients know what earlier ones sent; and whoever finds k random bits, but
+    for an error rate, has been told (1 - error) k log 2 - h(error), with h the entropy of a coin.
+    (If it is known that exactly f N clients hold it, N reports can tell more, though no more than
+    half the logarithm of 2 pi e N f (1 - f) on average over the number of holders.)
 
     Args:
         k: bits of an item, all alike.

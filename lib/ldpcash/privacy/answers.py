@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 from scipy.special import xlog1py
 
 from ldpcash.base.bisection import bisect
-from ldpcash.base.checks import positive, real_number, whole_number
+from ldpcash.base.checks import real_number, whole_number
 
 WORDS = 2**64  # coins compare a random word with whole numbers
+LEAST_EPSILON = 2.0**-40  # below it a coin of 64 bits is too coarse
 MOST_EPSILON = 40.0  # beyond it the rarest answer is rarer than one word
 MOST_WIDTH = 12
 
@@ -111,10 +112,20 @@ class Answers:
     denied: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        epsilon = positive("epsilon", epsilon_within(self.epsilon))
+        epsilon = epsilon_within(self.epsilon)
         width = whole_number("width", self.width, 1, MOST_WIDTH)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "width", width)
+        for name in ("own", "denied"):
+            given = getattr(self, name)
+            if not isinstance(given, (tuple, list)):
+                raise ValueError(f"{name} = {given!r}: needs a list of values")
+            values = tuple(whole_number(name, value, 0, 2**width - 1) for value in given)
+            if len({*values}) < len(values) or len(values) == 2**width:
+                raise ValueError(f"{name} = {given!r}: needs distinct values, and not all of them")
+            object.__setattr__(self, name, values)
+        if not self.own:
+            raise ValueError("own = (): needs a value")
 
     @classmethod
     def best(cls, epsilon: float, widths: range, frequency: float = 0.0) -> Answers:
@@ -240,9 +251,9 @@ class Answers:
 
 
 def epsilon_within(epsilon: float) -> float:
-    """``epsilon``, if it is a number up to 40.
+    """``epsilon``, if it is a number up to 40, and not so small that a coin is too coarse.
 
     >>> epsilon_within(2)
     2.0
     """
-    return real_number("epsilon", epsilon, 0, MOST_EPSILON)
+    return real_number("epsilon", epsilon, LEAST_EPSILON, MOST_EPSILON)

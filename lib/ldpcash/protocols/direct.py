@@ -31,17 +31,16 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ldpcash.base.arrays import Bits, Counts, Reals, as_holds, as_items
-from ldpcash.base.checks import real_number, whole_number
+from ldpcash.base.checks import whole_number
 from ldpcash.base.randomness import random_below, random_words
 from ldpcash.codec.hadamard import hadamard_code, walsh_hadamard
 from ldpcash.codec.polar import PolarCode
 from ldpcash.codec.symbol_decoder import SymbolDecoder
-from ldpcash.privacy.answers import MOST_EPSILON, WORDS
+from ldpcash.privacy.answers import WORDS, epsilon_within
 from ldpcash.privacy.calibration import keep_threshold
 from ldpcash.protocols.laws import holders, spread_evenly
 from ldpcash.protocols.protocol import Decoder, Estimate, Protocol
 
-_LEAST_EPSILON = 2.0**-40  # below it a coin of 64 bits is too coarse
 _Flags = NDArray[np.bool_]
 
 
@@ -55,7 +54,7 @@ class Direct(Protocol):
         if code.n != 2**code.k or code != hadamard_code(code.k):
             raise ValueError(f"code = {code!r}: items are sent as they are, with hadamard_code(k)")
         super().__init__(code, SymbolDecoder(code) if decoder is None else decoder)
-        self.epsilon = real_number("epsilon", epsilon, _LEAST_EPSILON, MOST_EPSILON)
+        self.epsilon = epsilon_within(epsilon)
 
     def _respond(self, own: int, others: int) -> None:
         """Set the coin: ``own`` of own + others reports that are alike else support an item."""

@@ -1,14 +1,16 @@
 """Views: a codeword's symbol looked at as one of g values, of which a client reports one.
 
 How many values g = 2**r are best depends on epsilon, and a code's symbols have m bits whatever
-epsilon is. So a client looks at a symbol through one of 2**(m - r) public *views*, each of which
-sends symbols to values::
+epsilon is. So a client looks at a symbol through one of several public *views*, each of which sends
+symbols to values::
 
     symbol s = (s0, s1), s0 of r bits, s1 of m - r bits     value = s0 + the first r bits of P * s1
 
-in a finite field, with another P for each view. Two different symbols have the same value in one
-view of g, on average, or in none; in all others they can be told apart. The sums of a value's bits
-are coordinates of the codeword, so counts of values become sums of coordinates::
+in a finite field, with another P for each view. Where r is at most m / 2 there are 2**(m - r) of
+them, and two different symbols have the same value in one of g, or in none. For a larger r there
+would be few views, and symbols with the same value in one of few are hard to tell apart: so there
+are 16, if r allows. The sums of a value's bits are coordinates of the codeword, so counts of values
+become sums of coordinates::
 
     codeword -> values, one a view                           `Views.values_of`
     counts (views, g) of values -> sums for each coordinate  `Views.sums_of`
@@ -28,6 +30,8 @@ from ldpcash.base.checks import whole_number
 from ldpcash.codec.fields import multiply
 from ldpcash.codec.hadamard import symbol_width, symbols_of
 from ldpcash.codec.polar import PolarCode
+
+_FEW = 4  # log2 of the least number of views of a block, if a value is not all of a symbol
 
 
 class Views:
@@ -57,10 +61,11 @@ class Views:
         else:
             rest = self.symbol_width - width
             field = max(rest, width)
-            own = np.tile(1 << np.arange(width), (1 << rest, 1))
-            factors = np.arange(1 << rest)[:, None]
+            few = min(width, _FEW) if rest else 0
+            factors = np.arange(1 << max(rest, few))[:, None]
+            own = np.tile(1 << np.arange(width), (len(factors), 1))
             others = multiply(factors, 1 << np.arange(rest)[None], field) & self.values - 1
-            #: (2**(m - r), m): through each view of a block, the value of each bit of its symbol
+            #: (views of a block, m): in each of them, the value of each bit of the symbol
             self._rows = np.concatenate([own, others], axis=1)
             sums = np.arange(1, self.values)
             parity = np.bitwise_count(self._rows[:, None] & sums[:, None]) & 1
@@ -99,7 +104,7 @@ class Views:
         array([[5],
                [2]])
         """
-        flat = spectra[:, 1:].reshape(-1, spectra.shape[2])
+        flat = spectra[:, 1:].reshape(len(self._place), spectra.shape[2])
         sums = np.zeros((self.n, flat.shape[1]), spectra.dtype)
         if self._unique:
             sums[self._place] = flat
