@@ -107,7 +107,7 @@ class TestPages:
 
     def test_reference_has_arguments_and_examples(self, site):
         text = article(site / "reference" / "ldpcash.codec.polar.html")
-        assert "length of a codeword, a power of two up to 16384" in text
+        assert "length of a codeword, a power of two up to 65536" in text
         assert "&gt;&gt;&gt; code = PolarCode(4, [1, 3])" in text
 
 

@@ -86,5 +86,5 @@ def test_the_rule_for_what_a_symbol_tells_is_close_to_simulation():
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="k = 100: 16 symbols of 6 bits have room for 90"):
         code_of_symbols(100, 1024)
-    with pytest.raises(ValueError, match="k = 13: needs a whole number from 1 to 12"):
-        hadamard_code(13)
+    with pytest.raises(ValueError, match="k = 17: needs a whole number from 1 to 16"):
+        hadamard_code(17)

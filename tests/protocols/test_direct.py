@@ -201,7 +201,7 @@ def assert_alike(a, b):
 
 class TestNoise:
     @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0, 4.0, 9.0])
-    @pytest.mark.parametrize("k", [2, 8, 12])
+    @pytest.mark.parametrize("k", [2, 8, 16])
     def test_is_what_was_published(self, epsilon, k):
         """An empty client of the first two is one with an item of its own at random, so a frequency
         of 1 / M is what the formula has to be read at, and who holds it is random too."""
@@ -222,6 +222,21 @@ class TestNoise:
         assert hashing.noise**2 == pytest.approx(3.0 * 4096 / 4095, rel=1e-9)
         assert subset.noise**2 == pytest.approx(3.0, rel=1e-9)
         assert KaryResponse(code, math.log(3)).noise ** 2 == pytest.approx(4097 / 4, rel=2e-3)
+
+    @pytest.mark.parametrize("kind", [KaryResponse, SubsetSelection, LocalHashing])
+    def test_of_estimates_of_the_longest_items(self, kind):
+        """At k = 16 the variance of 200 estimates, if the item is held by few, is the square of
+        the noise over N, within what chance allows."""
+        protocol, trials, clients = kind(hadamard_code(16), 12.0), 200, 10**6
+        rng = np.random.default_rng(16)
+        items = rng.integers(0, 2, (trials, 16), dtype=np.uint8)
+        y = protocol.mean_reports(items, 0.001, clients, rng)
+        bits, frequency = protocol.estimate(y)
+        assert (bits == items).all()
+        held = 0.001 * (1 - protocol.keep) * protocol.keep / protocol.gap**2  # of holders' coins
+        seen = trials * frequency.var() / ((protocol.noise**2 + held) / clients)
+        low, high = chi2.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], trials - 1)
+        assert low <= seen <= high
 
     @pytest.mark.parametrize("epsilon", [0.05, 1.3, 3.1, 6.0])
     def test_is_the_least_of_all_sizes(self, epsilon):

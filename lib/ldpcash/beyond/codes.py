@@ -53,7 +53,7 @@ def code_for_privacy(n: int, k: int) -> PolarCode:
     better codes, at lengths where 2**k words are few.)
 
     Args:
-        n: length of a codeword, a power of two up to 16384.
+        n: length of a codeword, a power of two up to 65536.
         k: number of information bits.
 
     >>> code_for_privacy(64, 8).weight_distribution()
@@ -122,7 +122,7 @@ def quadratic_code(n: int, k: int) -> PolarCode:
     n / 2 or n / 2 +- sqrt(n / 2).
 
     Args:
-        n: length, a power of two from 2 to 16384.
+        n: length, a power of two from 2 to 65536.
         k: number of information bits, from m to m (m + 1) / 2.
 
     >>> quadratic_code(128, 10).weight_distribution()

@@ -17,7 +17,7 @@ import numpy as np
 from ldpcash.base.arrays import Reals, bits_of
 from ldpcash.base.checks import one_of, real_number, whole_number
 
-MAX_LENGTH = 2**14
+MAX_LENGTH = 2**16
 
 
 def code_length(n: int) -> int:

@@ -26,7 +26,7 @@ from ldpcash.codec.construction import code_length
 from ldpcash.codec.crc import with_checks
 from ldpcash.codec.polar import PolarCode
 
-MAX_SYMBOL = 12  # bits: a block of 4096 coordinates is a whole code
+MAX_SYMBOL = 16  # bits: a block of 65536 coordinates is a whole code
 _STRENGTH = 1.15**2  # clients that codes are made for, over those that suffice for long codes
 _CHECKS = 6  # of a CRC; more take more strength than they give
 

@@ -39,7 +39,7 @@ class PolarCode:
     """An (n, k) polar code, given by the indices that carry information.
 
     Args:
-        n: length of a codeword, a power of two up to 16384.
+        n: length of a codeword, a power of two up to 65536.
         info: the k distinct indices in 0..n-1 that carry the item, in any order. Bit j of an
             item travels on the j-th smallest.
         dynamic: frozen indices that are not 0 but the parity of information bits: for each, the
@@ -112,7 +112,7 @@ class PolarCode:
         """Choose the k best of n indices by one of four rules.
 
         Args:
-            n: length of a codeword, a power of two up to 16384.
+            n: length of a codeword, a power of two up to 65536.
             k: number of information bits, from 1 to n.
             method: "pw", polarization weight, needs no channel; "ga", Gaussian approximation of
                 density evolution; "bhattacharyya", an upper bound on each channel's error;

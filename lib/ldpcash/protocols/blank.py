@@ -27,7 +27,7 @@ from ldpcash.codec.hadamard import symbol_width, walsh_hadamard
 from ldpcash.codec.polar import PolarCode
 from ldpcash.codec.scl import SCLDecoder
 from ldpcash.codec.symbol_decoder import SymbolDecoder
-from ldpcash.privacy.answers import WORDS, Answers
+from ldpcash.privacy.answers import MOST_WIDTH, WORDS, Answers
 from ldpcash.protocols.laws import holders, spread_evenly
 from ldpcash.protocols.protocol import Decoder, Estimate, Protocol
 from ldpcash.protocols.views import Views
@@ -65,7 +65,7 @@ class Blank(Protocol):
         width: int | None = None,
         expected: float = 0.0,
     ) -> None:
-        most = symbol_width(code)
+        most = min(symbol_width(code), MOST_WIDTH)
         if decoder is None:
             decoder = SymbolDecoder(code) if most > 1 else SCLDecoder(code, 8)
         super().__init__(code, decoder)

@@ -7,8 +7,8 @@ With few items there is no need for a code: a report can name items. Each names 
     reports that support each item -> frequencies of all items        the server
     -> their Walsh-Hadamard transform, the mean y -> decoder -> the most frequent item
 
-So y has the coordinates of `hadamard_code`, as in other protocols. It has at most 4096 of them, so
-items have at most 12 bits. The last coordinate would tell the mean of all frequencies; it is 0, as
+So y has the coordinates of `hadamard_code`, as in other protocols. It has at most 65536 of them, so
+items have at most 16 bits. The last coordinate would tell the mean of all frequencies; it is 0, as
 that of the code's words is. What is estimated is by how much an item's frequency exceeds the
 mean of all, times M / (M - 1): for a unique heavy hitter that is its frequency, without bias.
 
