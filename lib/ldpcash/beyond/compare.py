@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ldpcash.base.checks import one_of
-from ldpcash.codec.hadamard import hadamard_code
+from ldpcash.base.checks import one_of, whole_number
+from ldpcash.codec.crc import with_checks
+from ldpcash.codec.hadamard import MAX_SYMBOL, code_of_symbols, hadamard_code
 from ldpcash.codec.polar import PolarCode
 from ldpcash.paper.experiments import crossing
 from ldpcash.paper.theory import simplex_error, strength_at, union_bound
@@ -33,21 +34,58 @@ from ldpcash.simulation.points import Point, parameters_of
 from ldpcash.simulation.sweeps import sweep
 from ldpcash.simulation.trials import Row
 
-_K = 8  # bits of an item
-_PAPER = {"decoder": "SCL"}  # on the paper's (64, 8) code; "hard" rounds first, as its Remark 2
-_HADAMARD = parameters_of(hadamard_code(_K))  # of length 256; decoded by maximum likelihood
 
-# Who could be asked to find one item of 8 bits. The paper's two protocols have its code; the peers
-# send items as they are, which comes to a Hadamard code, and `Blank` has that code too.
-CONTENDERS: dict[str, dict[str, Any]] = {
-    "Cash": {"protocol": "Cash", **_PAPER},
-    "Prot, hard": {"protocol": "Prot", "decision": "hard", **_PAPER},
-    "Prot, soft": {"protocol": "Prot", "decision": "soft", **_PAPER},
-    "k-ary response": {"protocol": "KaryResponse", **_HADAMARD},
-    "subset selection": {"protocol": "SubsetSelection", **_HADAMARD},
-    "local hashing": {"protocol": "LocalHashing", **_HADAMARD},
-    "Blank": {"protocol": "Blank", **_HADAMARD},
-}
+@lru_cache
+def contenders(bits: int = 8) -> dict[str, dict[str, Any]]:
+    """Who could be asked to find one item: names, and parameters of a `Point`.
+
+    The paper's protocols have its code for 8 bits, else a longer one with a CRC and a list of 32.
+    Up to 16 bits the peers send items as they are, which comes to a Hadamard code, and `Blank` has
+    that code too; beyond, only codes go on, and `Blank` has one of symbols.
+
+    Args:
+        bits: of an item.
+
+    >>> list(contenders(128))
+    ['Cash', 'Prot, hard', 'Prot, soft', 'Blank']
+    >>> contenders(128)["Cash"]["n"], contenders(128)["Blank"]["n"]
+    (2048, 16384)
+    """
+    few = whole_number("bits", bits, 1) <= 64
+    polar: dict[str, Any] = {"decoder": "SCL"}
+    if bits != 8:
+        n = 1024 if few else 2048
+        noise = math.sqrt(n) / _long_snr(bits)  # for which the rows are chosen
+        code = with_checks(PolarCode.construct(n, bits + 11, "ga", noise), 11)
+        polar |= {"list_size": 32, **parameters_of(code)}
+    found = {
+        "Cash": {"protocol": "Cash", **polar},
+        "Prot, hard": {"protocol": "Prot", "decision": "hard", **polar},  # as in Remark 2
+        "Prot, soft": {"protocol": "Prot", "decision": "soft", **polar},
+    }
+    if bits <= MAX_SYMBOL:
+        code, size = hadamard_code(bits), 1  # decoded by maximum likelihood
+        found["k-ary response"] = {"protocol": "KaryResponse"}
+        found["subset selection"] = {"protocol": "SubsetSelection"}
+        found["local hashing"] = {"protocol": "LocalHashing"}
+    elif few:
+        code, size = code_of_symbols(bits, 4096, 6), 32
+    else:
+        code, size = code_of_symbols(bits, 16384, 8), 16
+    found["Blank"] = {"protocol": "Blank"}
+    symbols = {"decoder": "symbols", "list_size": size, **parameters_of(code)}
+    return {
+        name: setting if "decoder" in setting else {**setting, **symbols}
+        for name, setting in found.items()
+    }
+
+
+def _long_snr(bits: int) -> float:
+    """What the codes for long items need, or about: above what the best of endless length do."""
+    return 1.2 * math.sqrt(2 * math.log(2) * bits)
+
+
+CONTENDERS = contenders()
 # The same line for the same contender in every figure: colour, mark, dashes.
 LINES = dict(
     zip(CONTENDERS, ["C0o-", "C1s--", "C2^:", "C5v-", "C4D--", "C3x-.", "C6*-"], strict=True)
@@ -60,9 +98,9 @@ _ROUNDS = 12
 _SEEN = 5  # errors at the level, below which none that was seen does not say that it was reached
 
 
-def _protocol(name: str, epsilon: float) -> Protocol:
-    one_of("name", name, CONTENDERS)
-    return Point(epsilon=epsilon, frequency=0, clients=1, **CONTENDERS[name]).build()
+def _protocol(name: str, epsilon: float, bits: int = 8) -> Protocol:
+    setting = contenders(bits)[one_of("name", name, contenders(bits))]
+    return Point(epsilon=epsilon, frequency=0, clients=1, **setting).build()
 
 
 def client_noise(name: str, epsilon: float, delta: float = 1e-4, sensitivity: float = 2.0) -> float:
@@ -90,35 +128,44 @@ def client_noise(name: str, epsilon: float, delta: float = 1e-4, sensitivity: fl
 
 
 @lru_cache
-def snr_needed(name: str, level: float) -> float:
+def snr_needed(name: str, level: float, bits: int = 8) -> float:
     """The signal-to-noise ratio at which a contender's code has this block error rate, or about.
 
     For the paper's code it is that of the union bound; the words of the Hadamard code are a regular
-    simplex, of which it is known.
+    simplex, of which it is known. For long codes it is a guess.
+
+    Args:
+        name: one of `contenders` for items of so many bits.
+        level: the block error rate.
+        bits: of an item.
 
     >>> round(snr_needed("Cash", 1e-3), 2), round(snr_needed("Blank", 1e-3), 2)
     (7.01, 6.2)
     """
-    if "n" in CONTENDERS[one_of("name", name, CONTENDERS)]:
-        return strength_at(lambda snr: simplex_error(_K, snr), level)
-    code = PolarCode.construct(64, _K)
+    setting = contenders(bits)[one_of("name", name, contenders(bits))]
+    if setting["decoder"] == "symbols" and bits <= MAX_SYMBOL:
+        return strength_at(lambda snr: simplex_error(bits, snr), level)
+    if bits != 8:
+        return _long_snr(bits)
+    code = PolarCode.construct(64, bits)
     return strength_at(lambda snr: union_bound(code.weight_distribution(), code.n, snr), level)
 
 
-def cost(name: str, epsilon: float) -> tuple[int, int]:
+def cost(name: str, epsilon: float, bits: int = 8) -> tuple[int, int]:
     """What a report costs: bits that are sent, and numbers that the server adds to.
 
     Numbers of `Cash` are counted as 32 bits each, and the function of `LocalHashing` as a seed of
     64. The others say which of all possible reports theirs is.
 
     Args:
-        name: one of `CONTENDERS`.
+        name: one of `contenders` for items of so many bits.
         epsilon: the privacy of a report.
+        bits: of an item.
 
     >>> {name: cost(name, 2.0) for name in ("Cash", "Prot, soft", "subset selection", "Blank")}
     {'Cash': (2048, 64), 'Prot, soft': (7, 1), 'subset selection': (133, 31), 'Blank': (9, 1)}
     """
-    protocol: Any = _protocol(name, epsilon)
+    protocol: Any = _protocol(name, epsilon, bits)
     n = protocol.code.n
     if isinstance(protocol, Cash):
         return 32 * n, n
@@ -140,9 +187,10 @@ class Case:
     """Where eta is looked for.
 
     Args:
-        name: one of `CONTENDERS`.
+        name: one of `contenders` for items of so many bits.
         epsilon, clients: the privacy and the number of clients.
         level: the block error rate at which the item counts as found.
+        bits: of an item.
 
     >>> round(Case("Blank", epsilon=2.0, clients=1000).expected, 3)
     0.12
@@ -152,16 +200,17 @@ class Case:
     epsilon: float
     clients: int
     level: float = 1e-3
+    bits: int = 8
 
     def __post_init__(self) -> None:
-        one_of("name", self.name, CONTENDERS)
+        one_of("name", self.name, contenders(self.bits))
 
     @property
     def expected(self) -> float:
         """The smallest frequency, if noise is Gaussian and that of holders the same; above 1 if
         there is probably none."""
         noise = client_noise(self.name, self.epsilon)
-        return snr_needed(self.name, self.level) * noise / math.sqrt(self.clients)
+        return snr_needed(self.name, self.level, self.bits) * noise / math.sqrt(self.clients)
 
     def point(self, held: int) -> Point:
         """The setting in which so many clients hold the item.
@@ -173,7 +222,7 @@ class Case:
             epsilon=self.epsilon,
             clients=self.clients,
             frequency=held / self.clients,
-            **CONTENDERS[self.name],
+            **contenders(self.bits)[self.name],
         )
 
 
