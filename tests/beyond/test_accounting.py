@@ -158,9 +158,9 @@ def test_bad_arguments():
         spent_epsilon(prot, 1, 1)
     with pytest.raises(ValueError, match="reports = -1: needs a whole number from 0"):
         spent_delta(prot, -1, 1.0)
-    with pytest.raises(ValueError, match="protocol = a str: needs Cash or Prot"):
+    with pytest.raises(ValueError, match="protocol = a str: needs Cash, or one of Prot, Blank"):
         spent_delta("prot", 1, 1.0)
-    with pytest.raises(ValueError, match="protocol = a str: needs Cash or Prot"):
+    with pytest.raises(ValueError, match="protocol = a str: needs Cash, or one of Prot, Blank"):
         Budget("prot", 1.0, 0.0)
     assert spent_epsilon(prot, 0, 0.0) == 0
 

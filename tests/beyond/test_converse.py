@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from ldpcash.beyond.converse import clients_needed, least_frequency, most_told, most_told_of_all
+from ldpcash.beyond.converse import (
+    clients_needed,
+    least_error,
+    least_frequency,
+    most_told,
+    most_told_of_all,
+)
 from ldpcash.paper.theory import simplex_error, strength_at
 
 
@@ -121,3 +127,17 @@ class TestConverse:
         assert least_frequency(8, 1e-2, 0.1, 1000) == math.inf
         with pytest.raises(ValueError, match="clients = 0"):
             least_frequency(8, 1e-2, 1.0, 0)
+
+    def test_least_error(self):
+        """The other way round; from guessing, without holders or with almost no privacy loss, down
+        to no error."""
+        for epsilon, f in ((0.2, 0.5), (1.0, 0.1)):
+            error = least_error(8, epsilon, f, 1000)
+            assert 0 < error < 1 - 2**-8
+            needed = clients_needed(8, error, f**2 / 2 * most_told(epsilon, f))
+            assert needed == pytest.approx(1000, rel=1e-6)
+        assert least_error(8, 1.0, 0.0, 1000) == pytest.approx(1 - 2**-8, abs=1e-9)
+        assert least_error(8, 1e-6, 0.5, 1000) > 0.95
+        assert least_error(8, 4.0, 0.5, 1000) == 0
+        with pytest.raises(ValueError, match="clients = 0"):
+            least_error(8, 1.0, 0.5, 0)

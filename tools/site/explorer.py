@@ -7,7 +7,8 @@ a script for the page, with the intervals worked out, so that the page needs no 
 
 A curve is one protocol, code, N and f over all epsilons. Its points are simulated at length up to
 the first without a block error. A BLER that is so low falls with epsilon; beyond, a few trials tell
-the frequency error. Codes that turn out the same under two rules are simulated once.
+the frequency error. Codes that turn out the same under two rules are simulated once. Protocols that
+send items as they are, or whole symbols, have one code: that of Hadamard.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ldpcash import Cash, Point, PolarCode, Row, sweep
+from ldpcash import (
+    Blank,
+    Cash,
+    LocalHashing,
+    Point,
+    PolarCode,
+    Row,
+    hadamard_code,
+    sweep,
+)
 from ldpcash.beyond.codes import code_for_privacy
 from ldpcash.simulation.points import parameters_of
 from ldpcash.simulation.trials import binomial_interval
@@ -44,7 +54,12 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "Prot": {"protocol": "Prot"},
     "Prot, soft": {"protocol": "Prot", "decision": "soft", "decoder": "SCL"},
     "Prot, empty +": {"protocol": "Prot", "empty": "positive"},
+    "Blank": {"protocol": "Blank"},
+    "Subset selection": {"protocol": "SubsetSelection"},
+    "Local hashing": {"protocol": "LocalHashing"},
+    "k-ary response": {"protocol": "KaryResponse"},
 }
+WITH_ANY_CODE = 4  # of these; the others have that of Hadamard
 
 
 def last_frozen(n: int, k: int) -> PolarCode:
@@ -96,8 +111,39 @@ def simulate(
     return rows
 
 
+def codes_of(protocol: str) -> list[PolarCode]:
+    """The codes that a protocol is simulated with."""
+    any_code = protocol in list(PROTOCOLS)[:WITH_ANY_CODE]
+    return distinct_codes() if any_code else [hadamard_code(K)]
+
+
 def all_curves() -> list[Curve]:
-    return list(product(PROTOCOLS, distinct_codes(), CLIENTS, FREQUENCIES))
+    return [
+        curve
+        for protocol in PROTOCOLS
+        for curve in product([protocol], codes_of(protocol), CLIENTS, FREQUENCIES)
+    ]
+
+
+def promise(protocol: str, epsilon: float) -> str:
+    """How a client of a protocol with the Hadamard code keeps it."""
+    built: Any = Point(
+        epsilon=epsilon,
+        frequency=0,
+        clients=1,
+        **PROTOCOLS[protocol],
+        **parameters_of(hadamard_code(K)),
+    ).build()
+    if isinstance(built, Blank):
+        other = "denies one" if built.answers.denied else "hands in a blank"
+        answer = f"each client answers with one of {built.answers.values} values"
+        return f"{answer}, or {other}, as most without an item do"
+    if isinstance(built, LocalHashing):
+        sent = f"one of {built.values} values, that of its item"
+    else:
+        many = f"{built.size} of {2**K} items, its own among them"
+        sent = "an item, its own" if built.size == 1 else many
+    return f"each client sends {sent} with probability {built.keep:.3g}"
 
 
 def table() -> dict[str, Any]:
@@ -107,6 +153,7 @@ def table() -> dict[str, Any]:
         "k": K,
         "delta": DELTA,
         "protocols": list(PROTOCOLS),
+        "any_code": WITH_ANY_CODE,
         "epsilons": EPSILONS,
         "frequencies": FREQUENCIES,
         "clients": CLIENTS,
@@ -146,6 +193,10 @@ def script() -> str:
         curve["high"] = [float(f"{high:.3g}") for _, high in ends]
         for name in ("off", "off_se"):
             curve[name] = [round(value * OFF_UNIT, 5) for value in curve[name]]
+    content["promises"] = {
+        protocol: [promise(protocol, epsilon) for epsilon in content["epsilons"]]
+        for protocol in content["protocols"][content["any_code"] :]
+    }
     for choice, code in zip(content["codes"], codes().values(), strict=True):
         choice["sensitivity"] = code.sensitivity
         choice["sigma"] = [

@@ -1,10 +1,10 @@
 """Accounting: what a client has spent when it reports more than once, and a budget that holds.
 
 Reports of `Cash` compose exactly: k of them are one report of k times as many coordinates, so that
-its profile on the grid speaks for all of them together. Reports of `Prot` spend epsilon each, which
-add up (*basic* composition). If a small delta is allowed, they spend less: the privacy loss is then
-a sum of k independent signs times epsilon, and rarely close to its maximum. That is the *optimal*
-composition of Kairouz, Oh and Viswanath (2015), and no smaller bound holds.
+its profile on the grid speaks for all of them together. Reports of all others spend epsilon each,
+which add up (*basic* composition). If a small delta is allowed, they spend less: the privacy loss
+is then a sum of k independent signs times epsilon, and rarely close to its maximum. That is the
+*optimal* composition of Kairouz, Oh and Viswanath (2015), and no smaller bound holds.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ from scipy.special import gammaln
 from ldpcash.base.arrays import Reals
 from ldpcash.base.bisection import bisect, grow
 from ldpcash.base.checks import positive, real_number, whole_number
+from ldpcash.protocols.blank import Blank
 from ldpcash.protocols.cash import Cash
+from ldpcash.protocols.direct import Direct
 from ldpcash.protocols.prot import Prot
 from ldpcash.protocols.protocol import Protocol
+
+_PURE = (Prot, Blank, Direct)  # epsilon each, and no delta
 
 
 def response_delta(epsilon: float, each: float, reports: int) -> float:
@@ -53,17 +57,20 @@ def response_delta(epsilon: float, each: float, reports: int) -> float:
 def spent_delta(protocol: Protocol, reports: int, epsilon: float) -> float:
     """The delta of k reports of one client at this epsilon, by exact composition.
 
+    (For pure protocols but `Prot` it is what holds for every one with the same epsilon.)
+
     >>> from ldpcash import PolarCode
     >>> cash = Cash(PolarCode.construct(64, 8), 1.0)
     >>> spent_delta(cash, 1, 1.0) <= 1e-4 < spent_delta(cash, 2, 1.0)
     True
     """
-    if not isinstance(protocol, (Cash, Prot)):
-        raise ValueError(f"protocol = a {type(protocol).__name__}: needs Cash or Prot")
+    if not isinstance(protocol, (Cash, *_PURE)):
+        known = ", ".join(kind.__name__ for kind in _PURE)
+        raise ValueError(f"protocol = a {type(protocol).__name__}: needs Cash, or one of {known}")
     reports = whole_number("reports", reports, 0)
     if reports == 0:
         return 0.0
-    if isinstance(protocol, Prot):
+    if isinstance(protocol, _PURE):
         return response_delta(epsilon, protocol.epsilon, reports)
     return protocol.grid.delta(epsilon, reports)
 
@@ -72,10 +79,10 @@ def spent_epsilon(protocol: Protocol, reports: int, delta: float) -> float:
     """The smallest epsilon for which k reports of one client are (epsilon, delta) private.
 
     It is rounded up, to a part in 10^9. With delta = 0 it is infinite for `Cash`, and basic
-    composition for `Prot`.
+    composition for all others.
 
     Args:
-        protocol: what it reports with, `Cash` or `Prot`.
+        protocol: what it reports with.
         reports: k, how often.
         delta: of all reports together.
 

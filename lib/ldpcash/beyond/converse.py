@@ -78,8 +78,9 @@ def _peak(epsilon: float, frequency: float, price: float, answers: bool) -> floa
     values = value(grid)
     best = int(values.argmax())
     around = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
+    close = 1e-7 * around[1]  # where the value is highest it hardly changes
     inside = minimize_scalar(
-        lambda own: -float(value(own)), bounds=around, method="bounded", options={"xatol": 1e-12}
+        lambda own: -float(value(own)), bounds=around, method="bounded", options={"xatol": close}
     )
     return max(float(values[best]), -float(inside.fun))
 
@@ -141,3 +142,26 @@ def least_frequency(k: int, error: float, epsilon: float, clients: int) -> float
         return math.inf
     least = math.sqrt(2 * needed / most_told(epsilon))  # a larger f tells less of each f^2 / 2
     return float(brentq(missing, least / 2, 1.0, xtol=1e-4 * least))
+
+
+def least_error(k: int, epsilon: float, frequency: float, clients: int) -> float:
+    """The smallest block error rate that any server can have, by `clients_needed`.
+
+    Args:
+        k: bits of an item.
+        epsilon: the privacy of each client's report.
+        frequency: f, the probability with which each client holds the item.
+        clients: N.
+
+    >>> round(least_error(8, 0.3, 0.5, 1000), 3), least_error(8, 0.5, 0.5, 1000)
+    (0.37, 0.0)
+    """
+    frequency = real_number("frequency", frequency, 0, 1)
+    told = frequency**2 / 2 * most_told(epsilon, frequency) if frequency else 0.0
+    told *= whole_number("clients", clients, 1)
+    guess = 1 - 0.5 ** whole_number("k", k, 1)  # the error rate without any report
+
+    def missing(error: float) -> float:
+        return clients_needed(k, error, 1.0) - told
+
+    return float(brentq(missing, 0.0, guess, xtol=1e-12)) if missing(0.0) > 0 else 0.0

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from ldpcash.base.arrays import Reals
+from ldpcash.base.arrays import Counts, Reals, as_holds
 from ldpcash.beyond.audit import Randomizer
 from ldpcash.privacy.calibration import gaussian_sigma
 from ldpcash.privacy.grid import Grid, safe_grid
+from ldpcash.protocols.blank import Blank
 from ldpcash.protocols.cash import Cash
 from ldpcash.protocols.prot import Prot
 
@@ -80,6 +81,23 @@ class LazyCoin(Prot):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._threshold = np.uint64((2**64 + int(self._threshold)) // 2)
+
+
+class SilentCrowd(Blank):
+    """Hands in a blank whenever it holds nothing, as if that were all that a blank is for.
+
+    >>> from ldpcash.beyond.audit import audit, randomizer_of
+    >>> from ldpcash.codec.hadamard import hadamard_code
+    >>> send, rng = randomizer_of(SilentCrowd(hadamard_code(4), 2.0)), np.random.default_rng(1)
+    >>> audit(send, np.ones(4, np.uint8), None, 2.0, 0.0, 20_000, rng).refuted
+    True
+    """
+
+    def messages(
+        self, bits: ArrayLike, holds: ArrayLike, rng: Generator | None = None
+    ) -> tuple[Counts, Counts, Counts]:
+        view, denies, value = super().messages(bits, holds, rng)
+        return view, np.where(as_holds(holds, len(view)), denies, 1), value
 
 
 def reused_noise(cash: Cash) -> Randomizer:

@@ -31,10 +31,16 @@
     return setting;
   }
 
+  // Whether a protocol is simulated with every code, or with that of Hadamard alone.
+  const anyCode = (protocol) => data.protocols.indexOf(protocol) < data.any_code;
+
   // Curves are stored in the order protocol, code, N, f.
   function curveOf(protocol, s) {
     const different = 1 + Math.max(...data.codes.map((c) => c.code));
-    let place = data.protocols.indexOf(protocol) * different + s.code.code;
+    const number = data.protocols.indexOf(protocol);
+    let place = anyCode(protocol)
+      ? number * different + s.code.code
+      : data.any_code * different + number - data.any_code;
     place = place * data.clients.length + s.clientsIndex;
     return data.curves[place * data.frequencies.length + s.frequencyIndex];
   }
@@ -66,14 +72,23 @@
         `σ = ${size(s.code.sigma[s.epsilonIndex])} to each of ${s.length} coordinates of ` +
         `±${size(1 / Math.sqrt(s.length))}; the sensitivity is ${size(s.code.sensitivity)}`
       );
+    if (!anyCode(s.protocol)) return data.promises[s.protocol][s.epsilonIndex];
     const truth = 1 / (1 + Math.exp(-s.epsilon));
     return `each client sends one of ${s.length} signs, the true one with probability ${size(truth)}`;
   }
 
-  function codeText(s) {
+  function codeOf(protocol, s) {
+    if (!anyCode(protocol))
+      return `(${2 ** data.k}, ${data.k}), Hadamard, whatever length and rule are chosen`;
     const first = data.codes.find((c) => c.code === s.code.code);
     const same = first.rule === s.rule ? "" : `, the same code as by ${data.rules[first.rule]}`;
     return `(${s.length}, ${data.k}), ${data.rules[s.rule]}${same}`;
+  }
+
+  function codeText(s) {
+    const [chosen, ...others] = s.protocols;
+    const different = others.filter((p) => codeOf(p, s) !== codeOf(chosen, s));
+    return [codeOf(chosen, s), ...different.map((p) => `${p}: ${codeOf(p, s)}`)].join("; ");
   }
 
   function showResult(s, curve) {
@@ -167,7 +182,8 @@
     const beside = width >= 640;
     const panelWidth = (beside ? width / 2 : width) - 60;
     const panelHeight = Math.min(260, Math.max(190, panelWidth * 0.6));
-    const height = 104 + (beside ? panelHeight : 2 * panelHeight + 70);
+    const top = 56 + (beside ? 0 : 18 * (s.protocols.length - 1)); // names, one below the other
+    const height = 48 + top + (beside ? panelHeight : 2 * panelHeight + 70);
     const svg = element("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" });
     const other = s.protocols.slice(1).map((p) => `; ${p}, open squares, stands beside it`);
     const label =
@@ -175,16 +191,15 @@
       `${other.join("")}. The table below has all numbers.`;
     svg.setAttribute("aria-label", label);
 
-    let across = 10;
-    for (const protocol of s.protocols) {
+    s.protocols.forEach((protocol, j) => {
+      const [across, down] = beside ? [10 + 200 * j, 14] : [10, 14 + 18 * j];
       const isChosen = protocol === s.protocol;
       const group = element("g", { class: isChosen ? "chosen" : "other" });
-      group.append(element("path", { d: `M${across},14h28`, class: "sample" }));
-      group.append(marker(isChosen ? "circle" : "square", across + 14, 14, isChosen));
+      group.append(element("path", { d: `M${across},${down}h28`, class: "sample" }));
+      group.append(marker(isChosen ? "circle" : "square", across + 14, down, isChosen));
       const words = isChosen && beside ? `${protocol}, chosen` : protocol; // if there is room
-      svg.append(group, element("text", { x: across + 34, y: 18 }, words));
-      across += beside ? 165 : 120;
-    }
+      svg.append(group, element("text", { x: across + 34, y: down + 4 }, words));
+    });
 
     const series = (y, low, high) =>
       s.protocols.map((p) => ({
@@ -203,7 +218,7 @@
       (c) => c.off.map((v, j) => Math.max(v - 1.96 * c.off_se[j], v / 2)),
       (c) => c.off.map((v, j) => v + 1.96 * c.off_se[j]),
     );
-    const box = { left: 44, top: 56, width: panelWidth, height: panelHeight };
+    const box = { left: 44, top, width: panelWidth, height: panelHeight };
     panel(svg, box, "BLER: share of wrong items", bler, s.epsilonIndex);
     const second = { ...box };
     if (beside) second.left += width / 2;
