@@ -64,14 +64,12 @@ def contenders(bits: int = 8) -> dict[str, dict[str, Any]]:
         "Prot, soft": {"protocol": "Prot", "decision": "soft", **polar},
     }
     if bits <= MAX_SYMBOL:
-        code, size = hadamard_code(bits), 1  # decoded by maximum likelihood
+        code, size = hadamard_code(bits), 1  # decoded by maximum likelihood, whatever the list
         found["k-ary response"] = {"protocol": "KaryResponse"}
         found["subset selection"] = {"protocol": "SubsetSelection"}
         found["local hashing"] = {"protocol": "LocalHashing"}
-    elif few:
-        code, size = code_of_symbols(bits, 4096, 6), 32
     else:
-        code, size = code_of_symbols(bits, 16384, 8), 16
+        code, size = code_of_symbols(bits, *((4096, 6) if few else (16384, 8))), 32
     found["Blank"] = {"protocol": "Blank"}
     symbols = {"decoder": "symbols", "list_size": size, **parameters_of(code)}
     return {

@@ -133,6 +133,7 @@ class SymbolDecoder:
             power = np.square(llr).sum(axis=(0, 1)) / live
             seen = np.sqrt(power / (1 + self._snr**2 / live))  # of the noise
             llr *= 2 * self._snr / np.sqrt(live) / np.where(seen > 0, seen, 1)
+            llr = llr.astype(np.float32)  # which decides as double precision does, in half the time
         return walsh_hadamard(llr) / 2
 
 
@@ -207,7 +208,7 @@ class _Search:
         self.frames = frames
         self.list_size = list_size
         self.best_only = best_only
-        self.score = np.zeros(frames)  # (lanes,): log P of each path
+        self.score: Reals = np.zeros(frames, np.float32)  # (lanes,): log P of each path
         #: (k, lanes): the item, as far as it is decided
         self.bits: NDArray[np.uint8] = np.zeros((k, frames), dtype=np.uint8)
 
