@@ -12,6 +12,8 @@ import numpy as np
 import yaml
 
 from ldpcash import Cash, Plan, PolarCode
+from ldpcash.beyond.compare import CONTENDERS
+from ldpcash.beyond.converse import least_frequency
 from ldpcash.paper.theory import error_mean
 
 ROOT = Path(__file__).parents[1]
@@ -206,6 +208,34 @@ def test_the_table_of_names():
             cells.append(f"{100 * float(row['false_rate']):.1f} %")
         ratio = float(rows[1]["frequency_error"]) / float(rows[0]["frequency_error"])
         assert shown == " | ".join([*cells, f"{ratio:.1f}"])
+
+
+def test_the_table_of_smallest_frequencies():
+    with (ROOT / "figures" / "data" / "fig6_smallest_frequency.csv").open() as file:
+        found = {
+            (row["protocol"], float(row["epsilon"])): row["eta_min"]
+            for row in csv.DictReader(file)
+            if row["clients"] == "1000"
+        }
+    names = {"Cash": "`Cash` (δ = 0.0001)", "Prot, soft": "`Prot`", "Blank": "`Blank`"}
+    epsilons = [0.5, 1.0, 2.0, 4.0, 8.0]
+    assert "| ε | 0.5 | 1 | 2 | 4 | 8 |" in README
+    for name in CONTENDERS:
+        values = [found[name, epsilon] for epsilon in epsilons]
+        cells = " | ".join(f"{float(value):.3f}" if value else "none" for value in values)
+        assert f"| {names.get(name, name)} | {cells} |" in README or name == "Prot, hard"
+    limits = " | ".join(f"{least_frequency(8, 1e-3, e, 1000):.3f}" for e in epsilons)
+    assert f"| limit | {limits} |" in README
+
+
+def test_blank_in_the_place_of_cash(capsys):
+    """As the text below the example says."""
+    example = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[0]
+    blank = re.search(r"With `(Blank\(.*?\))`", TEXT).group(1)
+    example = example.replace("Cash(PolarCode.construct(64, 8), epsilon=2.0, delta=1e-4)", blank)
+    example = example.replace("ReportSum(64)", "ReportSum(256)").replace("< 700", "< 150")
+    exec("from ldpcash import Blank, hadamard_code\n" + example, {})
+    assert capsys.readouterr().out.startswith("[1 0 1 1 0 0 1 0] 0.1")
 
 
 def test_numbers_in_the_text():

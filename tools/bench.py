@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpcash import (
-    Blank,
     Cash,
     Point,
     PolarCode,
@@ -28,19 +27,17 @@ from ldpcash import (
     Protocol,
     ReportSum,
     SCLDecoder,
-    SymbolDecoder,
-    code_of_symbols,
-    hadamard_code,
     sweep,
 )
 from ldpcash.base.arrays import Bits, Counts, Reals
 from ldpcash.beyond.census import METHODS, PEM, census_names, compare_methods
+from ldpcash.beyond.compare import contenders
 from ldpcash.beyond.pem import Pem
 from ldpcash.codec.crc import with_checks
+from ldpcash.codec.hadamard import MAX_SYMBOL
 from ldpcash.histogram.collector import Collector
 from ldpcash.histogram.plan import Plan
 from ldpcash.histogram.population import collect, draw_collector
-from ldpcash.protocols.protocol import Decoder
 
 Task = Callable[[], Any]
 Name = TypeVar("Name")
@@ -64,7 +61,7 @@ CODES = [
 
 def main() -> None:
     decoders()
-    symbols()
+    long_items()
     growth()
     protocols()
     clients()
@@ -109,34 +106,40 @@ def decoders() -> None:
         print(f"{speed['encode']:9,.0f} {peak_memory(tasks['scl']):8.1f}")
 
 
-def symbols(sizes: Sequence[tuple[int, int]] = ((40, 1024), (64, 2048), (128, 4096))) -> None:
-    """Codes of symbols: whole symbols decided against bit after bit, in noise that both meet."""
+def long_items(sizes: Sequence[int] = (8, 12, 16, 24, 40, 64, 128), frames: int = 64) -> None:
+    """`Blank` on items of any length, as notebook 16 has it: a report, and a frame decoded by
+    symbols, and bit after bit, in noise that both meet."""
     print()
-    print("Codes of symbols, 1.2 times the least signal-to-noise ratio; milliseconds a frame")
+    print("Blank at epsilon = 2, 1.2 times the least signal-to-noise ratio; milliseconds a frame")
     print(
-        f"{'bits':>5} {'n':>6} {'list':>5} {'by symbols':>11} {'errors':>7} {'by bits':>8} errors"
+        f"{'bits':>5} {'n':>6} {'list':>5} {'a mean':>7} {'by symbols':>11} {'errors':>7}"
+        f" {'by bits':>8} errors"
     )
     rng = np.random.default_rng(1)
-    frames = 128
-    for k, n in sizes:
-        code = code_of_symbols(k, n)
+    for k in sizes:
+        point = Point(epsilon=2.0, frequency=0.01, clients=10**6, **contenders(k)["Blank"])
+        blank = point.build()
+        code, decoder = blank.code, blank.decoder
         items = rng.integers(0, 2, (frames, k), dtype=np.uint8)
         snr = 1.2 * (2 * np.log(2) * k) ** 0.5
-        llr = -(snr * code.signals(items) + rng.standard_normal((frames, n)))
-        for L in (8, 16, 32):
-            decoders: dict[str, Decoder] = {
-                "symbols": SymbolDecoder(code, L),
-                "bits": SCLDecoder(code, L),
-            }
-            tasks: dict[str, Task] = {
-                name: partial(decoder.decode, llr) for name, decoder in decoders.items()
-            }
-            once = best_times(tasks, 3)
-            wrong = {name: int((task() != items).any(axis=1).sum()) for name, task in tasks.items()}
-            print(
-                f"{k:5d} {n:6d} {L:5d} {1e3 * once['symbols'] / frames:11.2f} {wrong['symbols']:7d}"
-                f" {1e3 * once['bits'] / frames:8.2f} {wrong['bits']:6d} of {frames}"
-            )
+        llr = -(snr * code.signals(items) + rng.standard_normal((frames, code.n)))
+        tasks: dict[str, Task] = {
+            "mean": partial(blank.mean_reports, items, 0.01, 10**6, rng),
+            "symbols": partial(decoder.decode, llr),
+        }
+        if k > MAX_SYMBOL:  # else there is one symbol, and nothing to compare
+            tasks["bits"] = partial(SCLDecoder(code, 32).decode, llr)
+        ms = {name: 1e3 * once / frames for name, once in best_times(tasks, 3).items()}
+        wrong = {
+            name: int((task() != items).any(axis=1).sum())
+            for name, task in tasks.items()
+            if name != "mean"
+        }
+        bits = f"{ms['bits']:8.2f} {wrong['bits']:6d}" if "bits" in ms else f"{'-':>8} {'-':>6}"
+        print(
+            f"{k:5d} {code.n:6d} {point.list_size:5d} {ms['mean']:7.2f} {ms['symbols']:11.3f}"
+            f" {wrong['symbols']:7d} {bits} of {frames}"
+        )
 
 
 def growth(
@@ -171,12 +174,11 @@ def protocols(
     """Drawing a mean against simulating its clients; then draw, decode and count, end to end."""
     print()
     print(f"Means of {clients} clients, (64, 8) pw, epsilon {epsilon}, f {frequency}; microseconds")
-    print("Hadamard: the code of all 256 sums of the item's bits, decoded by one transform")
-    print(f"{'':<15} {'clients':>9} {'law':>9} {'ratio':>8}", end=" ")
+    print("All from k-ary response on have the Hadamard code, decoded by one transform")
+    print(f"{'':<16} {'clients':>9} {'law':>9} {'ratio':>8}", end=" ")
     print(f"{'decode':>9} {'end to end':>10} {'ratio':>8}")
-    code = PolarCode.construct(64, 8)
     rng = np.random.Generator(np.random.SFC64(1))
-    items = rng.integers(0, 2, (code.k, trials), dtype=np.uint8).T
+    items = rng.integers(0, 2, (8, trials), dtype=np.uint8).T
     same, holds = np.tile(items[0], (clients, 1)), np.arange(clients) < frequency * clients
 
     def one_by_one(protocol: Protocol) -> Reals:
@@ -186,13 +188,10 @@ def protocols(
         means = protocol.mean_reports(items, frequency, clients, rng)
         return int((protocol.estimate(means).bits != items).any(axis=1).sum())
 
-    for name, protocol in {
-        "Cash": Cash(code, epsilon),
-        "Prot, hard": Prot(code, epsilon),
-        "Prot, soft": Prot(code, epsilon, SCLDecoder(code), decision="soft"),
-        "Blank": Blank(code, epsilon),
-        "Blank, Hadamard": Blank(hadamard_code(code.k), epsilon),
-    }.items():
+    settings = {**contenders(), "Blank, (64, 8)": {"protocol": "Blank"}}
+    for name, setting in settings.items():
+        point = Point(epsilon=epsilon, frequency=frequency, clients=clients, **setting)
+        protocol = point.build()
         y = np.ascontiguousarray(protocol.mean_reports(items, frequency, clients, rng))
         times = best_times(
             {
@@ -205,7 +204,7 @@ def protocols(
         )
         one = {task: 1e6 * t / (1 if task == "clients" else trials) for task, t in times.items()}
         print(
-            f"{name:<15} {one['clients']:9.0f} {one['law']:9.2f} {one['clients'] / one['law']:8.0f}"
+            f"{name:<16} {one['clients']:9.0f} {one['law']:9.2f} {one['clients'] / one['law']:8.0f}"
             f" {one['decode']:9.2f} {one['all']:10.2f} {one['decode'] / one['all']:8.2f}"
         )
 

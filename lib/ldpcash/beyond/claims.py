@@ -389,7 +389,7 @@ def distance(lab: Lab) -> Finding:
         f = least_frequency(bits, level, epsilon, round(N / 1.5))
         case = Case("Blank", epsilon, N, level, bits)
         points.append(case.point(held=math.floor(f * N)))
-    trials = min(500, lab.max_trials)
+    trials = lab.frames // 25
     rows = sweep(points, lab.seed, min_errors=trials, max_trials=trials)
     measured = "; ".join(f"epsilon = {row.point.epsilon:g}: {rate_of(row)}" for row in rows)
     return Finding(measured, verdict(all(row.rate <= level for row in rows)))
