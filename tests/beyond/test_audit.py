@@ -208,10 +208,12 @@ def reachable(report, signal):
     return False
 
 
-@pytest.mark.parametrize("bits", [1, 2])
+@pytest.mark.parametrize("bits", [1, 2, 5])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_the_joint_release_over_all_channels_costs_no_more_than_one(bits, epsilon):
-    prot = ProtChannels(symbol_code(3, bits, 4.0, 8), epsilon, 2, bits)
+@pytest.mark.parametrize("count", [2, 8])
+@pytest.mark.parametrize("blank", [False, True])
+def test_the_joint_release_over_all_channels_costs_no_more_than_one(bits, epsilon, count, blank):
+    prot = ProtChannels(symbol_code(3, bits), epsilon, count, bits, blank)
     assert joint_odds(prot) == pytest.approx(np.exp(epsilon), rel=1e-12)
 
 

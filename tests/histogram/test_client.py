@@ -31,3 +31,29 @@ def test_an_item_is_sent_in_the_channel_that_its_group_s_hash_says(monkeypatch):
 def test_wrong_holds(bits, holds, message):
     with pytest.raises(ValueError, match=message):
         Plan.choose(100, 20, 1.0).reports(bits, holds, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("options", [{}, {"protocol": "Cash", "count": 2}], ids=str)
+@pytest.mark.parametrize(
+    "bits",
+    [
+        [[471147] * 20],
+        [[471147.5] * 20],
+        np.full((1, 20), 77, dtype=np.uint8),
+        [["xyzzy"] * 20],
+        [["xyzzy", *[0] * 19]],
+        [[b"xyzzy", *[None] * 19]],
+        ["xyzzy"],
+        [["xyzzy"], ["x", "y"]],
+        "xyzzy" * 4,
+    ],
+    ids=range(9),
+)
+def test_no_error_gives_an_item_away(bits, options):
+    """A client that packs in its own way, and wrongly."""
+    plan = Plan.choose(100, 20, 1.0, **options)
+    with pytest.raises(ValueError, match=r"^(bits|setting an array element with a seq)") as caught:
+        plan.reports(bits, [True])
+    error = caught.value
+    told = f"{error!r} {error.__cause__!r} {error.__context__!r}"
+    assert not [part for part in ("4711", "77", "xyz") if part in told]

@@ -89,10 +89,14 @@ class TestOneCall:
             ([], NAMES, "items holds no client"),
             (np.empty((0, 20)), None, "items holds no client"),
             ([None, None], NAMES, "items holds no item: every client is empty"),
-            (["ANNABEL"], NAMES, "k = 20 bits hold at most 4 letters"),
+            (
+                ["ANNA", None, "ANNA", "ANNABEL"],
+                NAMES,
+                r"^items, each different one counted once: strings\[1\] has 7 letters",
+            ),
             (["ANNA"], None, "needs rows of bits, or a packing"),
             ([[0, 1, 2]], None, "only 0 and 1 are bits"),
-            ("ANNA", NAMES, "items = 'ANNA': needs one string a client"),
+            ("ANNA", NAMES, "items is a single string: needs one a client"),
         ],
     )
     def test_wrong_items(self, items, packing, message):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy
 from strategies import ITEM, PAPER
 
 from ldpcash import MLDecoder, PolarCode, SCLDecoder, hadamard_code
@@ -111,6 +112,90 @@ class TestReportSum:
             ReportSum(3) + ReportSum(4)
 
 
+def honest_reports(protocol, clients, seed):
+    rng = np.random.default_rng(seed)
+    items = rng.integers(0, 2, (clients, protocol.code.k))
+    return protocol.reports(items, rng.random(clients) < 0.5, rng)
+
+
+class TestHonest:
+    """What is let into a sum that knows its protocol."""
+
+    @pytest.mark.parametrize("epsilon", [0.5, 4.0])
+    @pytest.mark.parametrize("rejection", [0.3, 0.01])
+    def test_the_norm_is_exceeded_as_often_as_stated(self, epsilon, rejection):
+        """By reports of an item; a two-sided test with a false-alarm rate of 1e-6."""
+        cash = Cash(PAPER, epsilon)
+        held = np.ones(20_000, dtype=bool)
+        sent = cash.reports(np.tile(ITEM, (20_000, 1)), held, np.random.default_rng(1))
+        beyond = np.linalg.norm(sent, axis=1) > cash.grid.largest_norm(64, rejection)
+        refused = np.count_nonzero(beyond)
+        assert scipy.stats.binomtest(refused, 20_000, rejection).pvalue > 1e-6
+
+    def test_an_empty_client_exceeds_it_less_often(self):
+        cash = Cash(PAPER, 8.0)
+        held = np.zeros(20_000, dtype=bool)
+        sent = cash.reports(np.tile(ITEM, (20_000, 1)), held, np.random.default_rng(1))
+        refused = np.count_nonzero(np.linalg.norm(sent, axis=1) > cash.grid.largest_norm(64, 0.1))
+        assert scipy.stats.binomtest(refused, 20_000, 0.1, alternative="greater").pvalue > 1e-6
+
+    @pytest.mark.parametrize(
+        "protocol", [Cash(PAPER, 1.0), Prot(PAPER, 1.0), Blank(hadamard_code(8), 1.0)], ids=repr
+    )
+    def test_no_honest_client_is_refused(self, protocol):
+        """Of 20,000 reports of Cash, four or more are refused with 7e-9."""
+        total = ReportSum(protocol)
+        total.add(honest_reports(protocol, 20_000, 1))
+        assert total.rejected <= 3 * isinstance(protocol, Cash)
+        assert total.count + total.rejected == 20_000
+
+    def test_what_no_client_of_prot_sends(self):
+        prot = Prot(PAPER, 1.0)
+        one = np.zeros(64)
+        one[3] = prot.amplitude
+        for wrong in (0 * one, 2 * one, 0.5 * one, one + np.roll(one, 1), one + 1e-9, one * np.nan):
+            assert not prot.honest(wrong[None]).any()
+        assert prot.honest(np.array([one, -one])).all()
+
+    def test_what_no_client_of_blank_sends(self):
+        blank = Blank(hadamard_code(8), 1.0)
+        sent = honest_reports(blank, 100, 2)
+        assert not blank.honest(1.001 * sent[np.linalg.norm(sent, axis=1).argmax()][None]).any()
+        assert not blank.honest(np.array([[np.nan] * 256, [1e200] * 256])).any()
+
+    def test_rejected_reports_are_counted_and_change_nothing(self):
+        cash = Cash(PAPER, 1.0)
+        honest = honest_reports(cash, 50, 1)
+        cheats = np.array([[1e9] * 64, [np.nan] * 64, [np.inf] * 64, [1e200] * 64])
+        total, plain = ReportSum(cash), ReportSum(64)
+        total.add(np.vstack([honest[:20], cheats, honest[20:]]))
+        plain.add(honest)
+        assert (total.count, total.rejected) == (50, 4)
+        np.testing.assert_allclose(total.mean, plain.mean, rtol=1e-12)
+        total.add(honest[0])  # a single report
+        assert total.count == 51
+        both = total + total
+        assert (both.count, both.rejected) == (102, 8)
+        np.testing.assert_array_equal(both.mean, total.mean)
+
+    def test_a_checked_sum_takes_no_unchecked_one(self):
+        total = ReportSum(Cash(PAPER, 1.0))
+        for other, message in [
+            (ReportSum(64), "other = a sum checked for NoneType: this one is for Cash"),
+            (ReportSum(Prot(PAPER, 1.0)), "other = a sum checked for Prot: this one is for Cash"),
+            (ReportSum(2), "n = 2: only sums of the same length"),
+        ]:
+            with pytest.raises(ValueError, match=f"^{message}"):
+                total + other
+        with pytest.raises(ValueError, match="reports has shape"):
+            total.add(np.zeros(63))
+
+    def test_other_protocols_check_that_reports_are_finite(self):
+        total = ReportSum(SubsetSelection(hadamard_code(4), 1.0))
+        total.add(np.array([[0.5] * 16, [np.nan] * 16]))
+        assert (total.count, total.rejected) == (1, 1)
+
+
 class TestCorners:
     @pytest.mark.parametrize("protocol", [Cash, Prot])
     def test_no_items_give_no_means(self, protocol):
@@ -151,8 +236,9 @@ class TestCorners:
         for delta in (0, 1, np.nan, "1e-4"):
             with pytest.raises(ValueError, match=r"^delta = .*: needs a number"):
                 Cash(PAPER, 1.0, delta)
-        with pytest.raises(ValueError, match=r"^n = 0: needs a whole number from 1"):
-            ReportSum(0)
+        for wrong in (0, "64", Cash):
+            with pytest.raises(ValueError, match=r"^n = .*: needs a whole number from 1"):
+                ReportSum(wrong)
 
     def test_single_precision_is_kept(self):
         """As the docstring of the decoder says, which is then twice as fast."""

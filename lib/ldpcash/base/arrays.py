@@ -24,7 +24,9 @@ def as_bits(name: str, values: ArrayLike, width: int) -> Bits:
         raise ValueError(f"{name} has shape {array.shape}: the last dimension must be {width}")
     wrong = array > 1 if array.dtype == np.uint8 else (array != 0) & (array != 1)
     if np.any(wrong):
-        raise ValueError(f"{name} holds {array[wrong][:1].item()!r}: only 0 and 1 are bits")
+        # Where, and not what: it may be a client's secret.
+        place = ", ".join(map(str, np.argwhere(wrong)[0]))
+        raise ValueError(f"{name}[{place}] is neither 0 nor 1: only 0 and 1 are bits")
     return array.astype(np.uint8, copy=False)
 
 

@@ -121,8 +121,15 @@ class Store:
         return self.folder / f"{name}.json"
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, mode: int = 0o666, lasting: bool = False) -> None:
     """Write a whole file or nothing, and make the folders on the way to it.
+
+    Args:
+        path: of the file.
+        content: all of it.
+        mode: who may read and write it, less what the user's umask takes away.
+        lasting: whether to wait until the disk has it, so that not even a power cut leaves half
+            of it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +140,11 @@ def write_whole(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        unfinished.write_bytes(content)
+        with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            file.write(content)
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)

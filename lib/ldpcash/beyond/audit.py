@@ -271,23 +271,26 @@ def rounding_score(code: PolarCode, item_a: Bits, item_b: Bits) -> Score:
 
 
 def joint_odds(prot: ProtChannels) -> float:
-    """The largest ratio of probabilities of what a server sees of two channels.
+    """The largest ratio of probabilities of what a server sees of all channels.
 
-    By going through all cells that a seed can name in both and all symbols that a client can send,
-    for one item in either channel and for a client that holds nothing.
+    What it sees is a ticket's seed, which is there before the client decides anything, and what is
+    sent. So it goes through all that a seed can stand for and all that can be sent, for one item in
+    each of the channels and for a client that holds nothing.
 
     >>> from ldpcash.histogram.symbols import symbol_code
-    >>> round(float(np.log(joint_odds(ProtChannels(symbol_code(4, 1, 4.0, 8), 1.0, 2)))), 6)
+    >>> round(float(np.log(joint_odds(ProtChannels(symbol_code(4, 2), 1.0, 2, 2)))), 6)
     1.0
     """
-    item = np.ones((1, prot.code.k), dtype=np.uint8)
-    [word] = prot.codeword_symbols(item).tolist()
-    laws = np.zeros((3, prot.cells, prot.cells))
-    for cells in itertools.product(range(prot.cells), repeat=2):
-        for sent in range(prot.symbols):
-            view = tuple(cell ^ sent for cell in cells)
-            for channel, cell in enumerate(cells):
-                told = word[cell // prot.symbols] ^ cell % prot.symbols == sent
-                laws[channel][view] += prot.truth * told + (1 - prot.truth) / prot.symbols
-            laws[2][view] += 1 / prot.symbols
-    return float((laws.max(axis=0) / laws.min(axis=0)).max())
+    response, g = prot.response, prot.symbols
+    [values] = prot.views.values_of(prot.code.encode(np.ones((1, prot.code.k), dtype=np.uint8)))
+    law = np.full((prot.count + 1, g + 1), response.any / g)  # the last one holds nothing
+    law[:-1, g] = 1 - response.true - response.any
+    law[-1] = response.any_empty / g
+    law[-1, g] = 1 - response.any_empty
+    law = law[:, : prot.largest + 1]  # without a blank where there is none
+    worst = 0.0
+    for value, masks in itertools.product(np.unique(values), prot.masks.T):
+        seen = law.copy()
+        seen[np.arange(prot.count), value ^ masks] += response.true
+        worst = max(worst, float((seen.max(axis=0) / seen.min(axis=0)).max()))
+    return worst

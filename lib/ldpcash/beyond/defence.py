@@ -1,132 +1,38 @@
 """Clients who cheat: what a server can refuse, and what they can do all the same.
 
 Privacy hides what a client sends, so a server cannot ask whether it is true. It can ask whether an
-honest client could have sent it. `cash_check` and `prot_check` do, and `CheckedSum` refuses and
-counts what fails::
+honest client could have sent it, and `ReportSum` and `Collector` do::
 
-    reports -> check -> accepted: added up as ever
-                     -> rejected: counted, and never silently dropped
+    reports -> honest? -> yes: added up as ever
+                       -> no: counted as rejected, and never silently dropped
 
 What passes can still mislead. `cheating_total` is the worst that some clients can send without
 being refused, `cheats_needed` and `cheats_to_shift` how many of them it takes in the mean, and
-`simulated_cheats` how many it takes with noise and decoder.
+`simulated_cheats` how many it takes with noise and decoder. `planted_items` is what cheats bring
+into a histogram of many items, with seeds of their own or with the server's tickets.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-import scipy
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
 
-from ldpcash.base.arrays import Bits, Reals, bits_of
+from ldpcash.base.arrays import Bits, Counts, Reals, bits_of
 from ldpcash.base.bisection import bisect
-from ldpcash.base.checks import fraction, one_of, positive, real_number
+from ldpcash.base.checks import one_of, positive, real_number, whole_number
+from ldpcash.beyond.bodies import Names
 from ldpcash.codec.polar import PolarCode
+from ldpcash.histogram.plan import Plan
+from ldpcash.histogram.population import draw_collector
+from ldpcash.histogram.prot_channels import ProtChannels
 from ldpcash.privacy.calibration import response_scale
-from ldpcash.protocols.cash import Cash
 from ldpcash.protocols.laws import holders
 from ldpcash.protocols.prot import Prot
-from ldpcash.protocols.protocol import Protocol, ReportSum
+from ldpcash.protocols.protocol import Protocol
 
 GOALS = ("promote", "bury")
-Check = Callable[[Reals], NDArray[np.bool_]]  # (reports, n) -> whether each may be honest
-
-
-# What a server can refuse
-
-
-def largest_norm(cash: Cash, rejection: float = 1e-6) -> float:
-    """The norm that an honest report of `Cash` exceeds with probability ``rejection``.
-
-    The square of the norm of a unit signal in noise of scale sigma is sigma^2 times a noncentral
-    chi-square variable with n degrees of freedom and noncentrality 1 / sigma^2. A client without an
-    item has noise alone, and exceeds it less often.
-
-    Args:
-        cash: the protocol.
-        rejection: the probability that an honest report is refused.
-
-    >>> round(largest_norm(Cash(PolarCode.construct(64, 8), 1.0)), 1)
-    73.4
-    """
-    rejection = fraction("rejection", rejection)
-    sigma = cash.grid.scale * cash.grid.step
-    return sigma * math.sqrt(scipy.stats.ncx2.isf(rejection, cash.code.n, 1 / sigma**2))
-
-
-def cash_check(cash: Cash, rejection: float = 1e-6) -> Check:
-    """Whether the norm of each report is at most `largest_norm`.
-
-    >>> cash = Cash(PolarCode.construct(64, 8), 1.0)
-    >>> cash_check(cash)(np.array([[0.0] * 64, [100.0] * 64])).tolist()
-    [True, False]
-    """
-    limit = largest_norm(cash, rejection)
-
-    def check(reports: Reals) -> NDArray[np.bool_]:
-        with np.errstate(over="ignore", invalid="ignore"):  # cheats send what they like
-            return np.asarray((reports**2).sum(axis=-1) <= limit**2)
-
-    return check
-
-
-def prot_check(prot: Prot) -> Check:
-    """Whether each report is one entry of +-c_eps sqrt(n); it never refuses an honest one.
-
-    >>> prot = Prot(PolarCode.construct(2, 1), 1.0)
-    >>> prot_check(prot)(np.array([[prot.amplitude, 0], [prot.amplitude] * 2, [1, 0]])).tolist()
-    [True, False, False]
-    """
-
-    def check(reports: Reals) -> NDArray[np.bool_]:
-        size = abs(reports)
-        return np.asarray(((size == prot.amplitude) | (size == 0)).all(axis=-1)) & (
-            np.count_nonzero(size, axis=-1) == 1
-        )
-
-    return check
-
-
-class CheckedSum(ReportSum):
-    """A sum of reports that passed a check, their number, and how many did not.
-
-    >>> prot = Prot(PolarCode.construct(2, 1), 1.0)
-    >>> total = CheckedSum(2, prot_check(prot))
-    >>> total.add([[prot.amplitude, 0.0], [1e9, 0.0], [np.nan, 0.0]])
-    >>> total.count, total.rejected
-    (1, 2)
-    """
-
-    def __init__(self, n: int, check: Check) -> None:
-        super().__init__(n)
-        self.check = check
-        self.rejected = 0
-
-    def add(self, reports: ArrayLike) -> None:
-        """Take in reports, ``(..., n)``, those that pass; NaN and infinity never do."""
-        array = np.asarray(reports, dtype=np.float64)
-        if array.ndim and array.shape[-1] == self.total.size:
-            array = array.reshape(-1, self.total.size)
-            accepted = self.check(array) & np.isfinite(array).all(axis=-1)
-            self.rejected += int(np.count_nonzero(~accepted))
-            array = array[accepted]
-        super().add(array)  # which refuses other shapes
-
-    def __add__(self, other: ReportSum) -> CheckedSum:
-        if not isinstance(other, CheckedSum):
-            raise ValueError(f"other = a {type(other).__name__}: reports in it were not checked")
-        plain = super().__add__(other)
-        both = CheckedSum(self.total.size, self.check)
-        both.total, both.count = plain.total, plain.count
-        both.rejected = self.rejected + other.rejected
-        return both
-
-
-# What cheats can do all the same
 
 
 def item_at_distance(code: PolarCode, weight: int) -> Bits:
@@ -199,8 +105,9 @@ def cheats_needed(
         limit: R, not used for `Prot`.
         goal: "promote" or "bury".
 
+    >>> from ldpcash import Cash
     >>> cash = Cash(PolarCode.construct(64, 8), 1.0)
-    >>> round(cheats_needed(cash, 60_000, 16, largest_norm(cash)))
+    >>> round(cheats_needed(cash, 60_000, 16, cash.limit))
     409
     """
     one_of("goal", goal, GOALS)
@@ -285,3 +192,75 @@ def simulated_cheats(
     if reached(0):
         return 0
     return bisect(reached, 0, enough)
+
+
+def items_served(channels: ProtChannels, items: Bits, channel: Counts) -> tuple[Counts, Counts]:
+    """With each public seed, how many false items a single report can serve, and its symbol.
+
+    A seed and an item make a symbol, and two items may make the same. A cheat sends what most make.
+
+    Args:
+        channels: of the plan.
+        items: ``(M, k)``, the false items, mixed.
+        channel: ``(M,)``, the channel of each.
+
+    Returns ``(seeds,)`` each; seeds stand for all there are.
+
+    >>> from ldpcash.histogram.symbols import symbol_code
+    >>> channels = ProtChannels(symbol_code(8, 2), epsilon=2.0, count=4, width=2)
+    >>> items, channel = np.eye(3, 8, dtype=np.uint8), np.arange(3)
+    >>> served, _ = items_served(channels, items, channel)
+    >>> np.bincount(served)  # of 1024 seeds
+    array([  0, 384, 576,  64])
+    """
+    values = channels.views.values_of(channels.code.encode(items))
+    symbols = values[:, None, :] ^ channels.masks[channel][:, :, None]
+    symbols = symbols.reshape(len(items), -1)
+    times = (symbols[:, None] == symbols).sum(axis=1)  # how often each item's symbol occurs
+    best = times.argmax(axis=0)
+    seeds = np.arange(symbols.shape[1])
+    return times[best, seeds], symbols[best, seeds]
+
+
+def planted_items(
+    plan: Plan, names: Names, clients: int, false: int, cheats: int, chosen: bool, rng: Generator
+) -> int:
+    """How many of some false items cheats bring into the table.
+
+    Each cheat sends one report, the symbol that serves most of them. If it may choose its seed, it
+    takes any view of the codeword, for the decoder has to see all of it, and of that the seed that
+    serves most.
+
+    Args:
+        plan: with `ProtChannels`.
+        names: what the honest clients hold.
+        clients: N, the honest ones; the cheats come on top.
+        false: how many items, which nobody holds.
+        cheats: how many.
+        chosen: whether cheats choose their seeds. With tickets they cannot.
+        rng: source of randomness.
+
+    >>> from ldpcash.beyond.bodies import body
+    >>> plan, names = Plan.choose(100_000, 40, 2.0), body("census", 40)
+    >>> rng = np.random.default_rng(1)
+    >>> [planted_items(plan, names, 100_000, 6, 2000, chosen, rng) for chosen in (True, False)]
+    [6, 0]
+    """
+    channels = plan.channels
+    if not isinstance(channels, ProtChannels):
+        raise ValueError(f"plan = one of {type(channels).__name__}: needs ProtChannels")
+    items = rng.integers(0, 2, (whole_number("false", false, 1), plan.k), dtype=np.uint8)
+    *counts, empty = rng.multinomial(clients, [*names.share, names.empty]).tolist()
+    collector = draw_collector(plan, names.bits, counts, rng, empty)
+    mixed = plan.mixing.mix(items)
+    served, symbols = items_served(channels, mixed, plan.channel_of(mixed))
+    seeds = rng.integers(0, len(served), whole_number("cheats", cheats, 0))
+    if chosen:
+        best = served.reshape(channels.count, channels.views.count).argmax(axis=0)
+        view = seeds % channels.views.count
+        seeds = best[view] * channels.views.count + view
+    sent = symbols[seeds].astype(channels.payload)
+    channels.add(collector.sums, seeds.astype(np.uint64), sent)
+    collector.clients += len(seeds)
+    found = {line.item.tobytes() for line in collector.histogram()}
+    return sum(item.tobytes() in found for item in items)

@@ -1,8 +1,9 @@
 """Many items: every client holds any item, and the server finds the frequent ones.
 
-An item goes through these modules in this order: `packing` (strings to bits), `hashing` (which
-channel), `channels` (what a report about many channels is; `cash_channels` and `prot_channels` are
-the two kinds, `symbols` what the latter sends), `client` (reports), `wire` (reports as bytes),
-`collector` (sums, and the table in the end), `search` (what stands out). `plan` has the public
-parameters, and `population` simulates whole collections.
+An item goes through these modules in this order: `packing` (strings to bits), `mixing` (so that
+they look random), `hashing` (which channel), `tickets` (who may report, once), `channels` (what a
+report about many channels is; `cash_channels` and `prot_channels` are the two kinds, `symbols` what
+the latter sends), `client` (reports), `wire` (reports as bytes), `collector` (sums, and the table
+in the end), `search` (what stands out) with `intervals`. `plan` has the public parameters, and
+`population` simulates whole collections.
 """

@@ -1,38 +1,39 @@
 """Many items at once: each is hashed to one of K channels, and in each channel a protocol runs.
 
 A client runs the protocol for a unique heavy hitter in all K channels, with its item in channel
-h(item) and holding nothing in the others. The server collects one mean for each channel::
+h(item) and holding nothing in the others. The server finds one mean for each channel::
 
     item -> h(item), one of K channels, and codeword x
-         -> report about all K channels at once        the client   `reports`
-         -> sums, (K, cells): what reports add up to    the server  `add`
-         -> means y, (K, n): f x plus noise, f the item's frequency, x = +-1    `means`
+         -> report about all K channels at once              the client   `reports`
+         -> sums, that reports add up to                     the server   `add`
+         -> signals, all channels together                   the server   `signals`
+         -> means y, (n,) each: f x plus noise               the server   `means`
+         -> signals without the items that were found        the server   `take_out`
 
-`ProtChannels` is epsilon-private. Two items change the report in at most two
-channels, and there by a factor of (p over 1/g) times (1/g over q), which is p / q = e^eps: K
-channels cost no more than one. For the same reason they need not cost more to send. What a client
-says in a channel where it holds nothing is uniformly random, so the client may let a generator with
-a public seed say it. Its report is the seed and one symbol.
+`ProtChannels` is epsilon-private: given its public seed, a client's report is randomized response
+on one symbol of its codeword. What it says about channels that its item is not in is uniformly
+random, so K channels cost no more privacy than one, and no more bytes.
 
 `CashChannels` is (epsilon, delta)-private. Two items in different channels are sqrt(2) apart, less
 than two items in the same one can be; but a report is K n real numbers.
 
-Nobody needs to simulate clients to simulate means: `draw` draws the sums from their law. That is
-exact for `ProtChannels`; for `CashChannels` it leaves out the grid that reports lie on, and that
-they are sent in single precision.
+Nobody needs to simulate clients to simulate sums: `draw` draws them from their law. That is exact
+for `ProtChannels`; for `CashChannels` it leaves out the grid that reports lie on, and that they are
+sent in single precision.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ldpcash.base.arrays import Bits, Reals
-from ldpcash.base.checks import positive
+from ldpcash.base.arrays import Bits, Counts, Reals
+from ldpcash.base.checks import positive, real_number
 from ldpcash.codec.polar import PolarCode
 from ldpcash.histogram.hashing import Seeds, check_count
 
@@ -41,70 +42,112 @@ class Channels(ABC):
     """What both kinds of channels have in common."""
 
     noise: float  #: the estimate of a frequency from N reports has standard deviation noise/sqrt(N)
-    live: NDArray[np.bool_]  #: (n,): coordinates of the code that carry something
-    cells: int  #: what a channel's reports add up to are so many numbers
     kind: type[np.generic]  #: of the sums
-    payload: np.dtype[Any]  #: what a client sends beside its seed
+    shape: tuple[int, ...]  #: of the sums
+    payload: np.dtype[Any]  #: what a client sends beside its ticket
+    coordinates: int  #: that a codeword is heard at, counted as often as it is
+    apart: bool = True  #: whether no channel hears anything of another
     largest: int  #: the largest symbol that a client can send, where symbols are sent
     count: int  #: K
     width: int | None = None  #: bits of a symbol, where symbols are sent
     delta: float | None = None  #: of the promise, if it is not pure epsilon
+    blank: bool = False  #: whether clients may hand in a blank
 
-    def __init__(self, code: PolarCode, epsilon: float, count: int) -> None:
+    def __init__(self, code: PolarCode, epsilon: float, count: int, empty: float = 0.0) -> None:
         self.code = code
         self.epsilon = positive("epsilon", epsilon)
         self.count = check_count(count)
+        self.empty_share = real_number("empty", empty, 0, 1)
 
     @abstractmethod
     def reports(
-        self, bits: ArrayLike, channel: ArrayLike, seeds: Seeds, rng: Generator | None
+        self, items: Bits, channel: Counts, who: Counts, seeds: Seeds, rng: Generator | None
     ) -> NDArray[Any]:
-        """What each of B clients sends beside its seed.
+        """What each of B clients sends beside its ticket.
 
         Args:
-            bits: ``(B, k)``, the items.
-            channel: ``(B,)``, the channel of each item; -1 for a client that holds nothing.
-            seeds: ``(B,)``, each client's public seed.
+            items: ``(M, k)``, the different items.
+            channel: ``(M,)``, the channel of each.
+            who: ``(B,)``, which of them each client holds; -1 for nothing.
+            seeds: ``(B,)``, of the clients' tickets.
             rng: the clients' own randomness in simulations; None, that of the operating system.
         """
 
     @abstractmethod
+    def honest(self, sent: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether an honest client could have sent each of B payloads: ``(B,)``.
+
+        For `ProtChannels` that is certain. `CashChannels` refuses one honest report in a million.
+        """
+
+    @abstractmethod
     def add(self, sums: NDArray[Any], seeds: Seeds, sent: NDArray[Any]) -> None:
-        """Add B reports to ``sums``, ``(K, cells)``, in place."""
+        """Add B honest reports to ``sums`` in place."""
 
     @abstractmethod
     def draw(
-        self, bits: Bits, channel: ArrayLike, counts: ArrayLike, clients: int, rng: Generator
+        self, items: Bits, channel: Counts, counts: Counts, clients: int, rng: Generator
     ) -> NDArray[Any]:
         """Sums of all reports, from their law (for `Cash`, the continuous one).
 
         Args:
-            bits: ``(M, k)``, the different items.
+            items: ``(M, k)``, the different items.
             channel, counts: ``(M,)``, the channel of each and how many clients hold it.
             clients: N, those that hold nothing too.
             rng: source of randomness.
         """
 
     @abstractmethod
-    def means(self, sums: NDArray[Any], clients: int) -> Reals:
-        """Sums to means ``(K, n)``, whose expectation is the sum of f x over the channel's items;
-        0 where the code's coordinate is not live."""
+    def signals(self, sums: NDArray[Any], clients: int) -> Reals:
+        """Sums to what all channels say, scaled so that each item adds f and minus f to it."""
 
     @abstractmethod
-    def variance(self, frequency: Reals, clients: int) -> Reals:
-        """Variance of the estimate of a frequency from N reports."""
+    def means(self, signals: Reals, channels: Counts) -> Reals:
+        """What some of the channels say, ``(C, n)``: expected is the sum of f x over the items of
+        each, x = +-1, and 0 where the code's coordinate carries nothing."""
 
     @abstractmethod
-    def p_value(self, estimate: Reals, others: Reals, clients: int) -> Reals:
+    def estimates(self, signals: Reals, items: Bits, channel: Counts) -> Reals:
+        """How frequent items look: ``(M, k)`` and their channels to ``(M,)``."""
+
+    @abstractmethod
+    def take_out(self, signals: Reals, items: Bits, channel: Counts, frequency: Reals) -> None:
+        """Subtract items, ``(M, k)``, of these frequencies from ``signals``, in place."""
+
+    @abstractmethod
+    def energy(self, signals: Reals) -> Reals:
+        """Mean square of what each channel says: ``(K,)``. That is the variance of a coordinate,
+        and the sum of f^2 over all items that were not taken out."""
+
+    @abstractmethod
+    def variance(self, frequency: Reals, sums: NDArray[Any], clients: int) -> Reals:
+        """Variance of the estimate of a frequency from N reports, by their randomness alone."""
+
+    @abstractmethod
+    def p_value(self, estimate: Reals, others: Reals, sums: NDArray[Any], clients: int) -> Reals:
         """Probability of at least this estimate for an item that nobody holds.
 
         ``others`` is the known frequency of other items in its channel, which add to its noise.
         """
 
-    def signs(self, bits: Bits) -> Reals:
-        """``(M, k)`` bits to ``(M, n)``: 1 as +1, 0 as -1, and 0 where nothing is sent."""
-        return np.where(self.live, self.code.signs(bits), 0.0)
+    @property
+    @abstractmethod
+    def live(self) -> NDArray[np.bool_]:
+        """``(n,)``: coordinates of the code that carry something."""
+
+    @cached_property
+    def alike(self) -> float:
+        """Mean square of the correlation of two random codewords, over live coordinates.
+
+        Words of a linear code agree in a coordinate by a fair coin, and coordinates that are the
+        same sum of bits share their coin.
+        """
+        columns = self.code.encode(np.eye(self.code.k, dtype=np.uint8))[:, self.live]
+        packed = np.ascontiguousarray(np.packbits(columns, axis=0).T)
+        rows = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+        counts = np.unique(rows, return_counts=True)[1].astype(np.float64)
+        return float((counts**2).sum() / counts.sum() ** 2)
 
     def empty(self) -> NDArray[Any]:
         """The sums of no reports."""
-        return np.zeros((self.count, self.cells), dtype=self.kind)
+        return np.zeros(self.shape, dtype=self.kind)

@@ -1,28 +1,50 @@
-"""The server's side: reports in, sums that add up anywhere, and in the end a table::
+"""The server's side: tickets out, reports in, sums that add up anywhere, and in the end a table::
 
-    reports, as arrays or bytes -> checked -> sums of each group and channel   `Collector`
-                                           -> item, frequency, interval        `Collector.histogram`
+    reports, as arrays, bytes or a stream -> each checked, its ticket too -> sums    `Collector`
+    sums -> what stands out, with intervals -> unmixed, unpacked                     `histogram`
+    all of it <-> a file                                                `save`, `Collector.load`
 
-All groups are searched together (`ldpcash.histogram.search`). Sums add up exactly, so the table is
-the same however many collectors there were.
+Sums add up exactly, so the table is the same however many collectors there were.
+
+A ticket counts once. Collectors of one collection share its key, and each issues numbers of its
+own, so what was sent to several of them counts in one and is refused by the others.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+import hashlib
+import json
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
-from ldpcash.codec.scl import SCLDecoder
+from ldpcash.base.store import DamagedError, write_whole
+from ldpcash.base.workers import Here
 from ldpcash.histogram import wire
-from ldpcash.histogram.hashing import Seeds, groups
 from ldpcash.histogram.packing import Packing
 from ldpcash.histogram.plan import Plan
 from ldpcash.histogram.search import find_items
+from ldpcash.histogram.tickets import TicketArray, Tickets, genuine
+
+_STATE = b"ldpcash collector 2\n"
+_AT_ONCE = 8  # blocks of a stream that wait for workers
+
+# Tickets, payloads, whether each ticket is genuine, and how many reports were damaged.
+Checked = tuple[TicketArray, NDArray[Any], NDArray[np.bool_], int]
+
+# What may be wrong with a report that begins as it should.
+_REASONS = {
+    "damaged": "report does not fit its checksum",
+    "ticket": "report has a ticket that was not issued here",
+    "dishonest": "report holds what no honest client sends",
+    "replay": "report uses a ticket a second time",
+}
 
 
 class Entry(NamedTuple):
@@ -34,84 +56,149 @@ class Entry(NamedTuple):
 
     item: Any  #: a string, or (k,) bits
     frequency: float  #: estimated fraction of clients that hold it
-    #: 95 % interval of it, for an item chosen beforehand. One that only just cleared the threshold
-    #: had luck, and its interval covers less often. This is its lower end.
+    #: 95 % interval of it, given that the item was found. This is its lower end.
     low: float
     high: float  #: upper end of that interval
 
 
 class Collector:
-    """What the server keeps: sums for each group, numbers of clients, and of rejected reports.
+    """What the server keeps: sums, who has reported, and how many reports it rejected, and why.
 
-    Collectors of one plan add up, in any order, and what one has taken in it never loses.
+    Collectors of one plan and key add up, in any order, and what one has taken in it never loses.
+
+    Args:
+        plan: the public parameters.
+        key: 16 secret bytes that all collectors of a collection share; random unless given.
+        first: the first number of the tickets that are issued here.
 
     >>> plan = Plan.choose(10_000, 8, 2.0)
-    >>> items, holds = np.tile([1, 0, 1, 1, 0, 0, 1, 0], (10_000, 1)), np.arange(10_000) < 7000
-    >>> seeds, sent = plan.reports(items, holds, np.random.default_rng(1))
-    >>> here, there = Collector(plan), Collector(plan)
-    >>> here.add(seeds[:5000], sent[:5000])
-    >>> errors = there.receive([*plan.to_bytes(seeds[5000:], sent[5000:]), b"noise"])
-    >>> there.clients.tolist(), dict(there.rejected)
-    ([5000], {'foreign': 1})
+    >>> here = Collector(plan)
+    >>> there = Collector(plan, here.tickets.key, first=5000)
+    >>> items, holds = np.tile([1, 0, 1, 1, 0, 0, 1, 0], (5000, 1)), np.arange(5000) < 3500
+    >>> rng = np.random.default_rng(1)
+    >>> tickets = here.issue(5000)
+    >>> here.add(tickets, plan.reports(items, holds, tickets, rng))
+    >>> tickets = there.issue(5000)
+    >>> reports = plan.to_bytes(tickets, plan.reports(items, holds, tickets, rng))
+    >>> there.receive_stream([reports, reports[:24], b"noise"])
+    >>> there.clients, dict(there.rejected)
+    (5000, {'foreign': 1, 'replay': 1})
     >>> [entry] = (here + there).histogram()
-    >>> entry.item, round(entry.frequency, 2)
-    (array([1, 0, 1, 1, 0, 0, 1, 0], dtype=uint8), 0.73)
+    >>> entry.item, round(entry.frequency, 1)
+    (array([1, 0, 1, 1, 0, 0, 1, 0], dtype=uint8), 0.7)
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, key: bytes | None = None, first: int = 0) -> None:
         self.plan = plan
-        self.sums = np.stack([plan.channels.empty() for _ in range(plan.groups)])
-        self.clients = np.zeros(plan.groups, dtype=np.int64)
+        self.tickets = Tickets(key, first)
+        self.sums = plan.channels.empty()
+        self.clients = 0
         self.rejected: Counter[str] = Counter()
 
-    def add(self, seeds: ArrayLike, sent: ArrayLike) -> None:
-        """Take in reports as arrays, as `Plan.reports` makes them: all, or none and an error."""
-        words, values = np.asarray(seeds), np.asarray(sent)
-        if words.dtype == np.dtype(">u8"):
-            words = words.astype(np.uint64)
-        one = self.plan.channels.payload
-        shape = (words.size, *one.shape)
-        if words.ndim != 1 or words.dtype != np.uint64:
-            told = f"seeds has shape {words.shape} and type {words.dtype}"
-            self._reject("type", words.size, f"{told}: needs one uint64 for each report")
-        if values.shape != shape:
-            self._reject("size", words.size, f"sent has shape {values.shape}: needs {shape}")
-        if values.dtype not in (one.base, one.base.newbyteorder()):
-            self._reject("type", words.size, f"sent has type {values.dtype}: needs {one.base}")
-        try:
-            wire.check_values("sent", values, self.plan.channels.largest)
-        except wire.ReportError as error:
-            self._reject(error.reason, words.size, str(error))
-        self._count(words, values)
+    def issue(self, count: int) -> TicketArray:
+        """The next tickets, ``(count,)``: each client needs one to report.
 
-    def _count(self, words: Seeds, values: NDArray[Any]) -> None:
-        """Add reports that were checked."""
-        group = groups(words, self.plan.groups)
-        for number in range(self.plan.groups):
-            mine = group == number
-            self.plan.channels.add(self.sums[number], words[mine], values[mine])
-            self.clients[number] += np.count_nonzero(mine)
+        >>> Collector(Plan.choose(10_000, 8, 2.0)).issue(3)["number"]
+        array([0, 1, 2], dtype=uint32)
+        """
+        return self.tickets.issue(count)
 
-    def _reject(self, reason: str, reports: int, message: str) -> None:
-        self.rejected[reason] += reports
-        raise wire.ReportError(reason, f"{message}; nothing of it was added")
+    def add(self, tickets: ArrayLike, sent: ArrayLike) -> None:
+        """Take in reports as arrays, as `Plan.reports` makes them.
 
-    def receive(self, reports: Iterable[bytes]) -> list[wire.ReportError]:
+        Arrays of another kind are an error. Reports with a wrong ticket or content are rejected and
+        counted.
+        """
+        given, values = wire.as_reports(self.plan.form, tickets, sent)
+        self._take_in((given, values, self.tickets.genuine(given), 0))
+
+    def _take_in(self, checked: Checked) -> Counter[str]:
+        """Add what is good of B reports, and say how many are not, by reason."""
+        tickets, values, genuine, damaged = checked
+        channels = self.plan.channels
+        good = genuine & channels.honest(values)
+        issued, honest = int(np.count_nonzero(genuine)), int(np.count_nonzero(good))
+        good[good] = self.tickets.use(tickets["number"][good])
+        channels.add(self.sums, tickets["seed"][good], values[good])
+        added = int(np.count_nonzero(good))
+        self.clients += added
+        found = Counter(
+            damaged=damaged,
+            ticket=len(genuine) - issued,
+            dishonest=issued - honest,
+            replay=honest - added,
+        )
+        self.rejected += found
+        return found
+
+    def receive(
+        self, reports: Iterable[bytes | bytearray | memoryview] | bytes | bytearray | memoryview
+    ) -> list[wire.ReportError]:
         """Take in reports as bytes; those that cannot be used are counted in `rejected`.
 
         Returns an error for each of them, which says what is wrong with it. The others count.
         """
-        channels, fingerprint = self.plan.channels, self.plan.fingerprint
-        found = wire.from_bytes(reports, fingerprint, channels.payload, channels.largest)
-        seeds, sent, errors = found
-        self.rejected.update(error.reason for error in errors)
-        self._count(seeds, sent)
+        if isinstance(reports, (bytes, bytearray, memoryview)):
+            reports = [reports]
+        form, rows = self.plan.form, bytearray()
+        errors: list[wire.ReportError] = []
+
+        def take_in() -> None:
+            found = self._take_in(_check(form, self.tickets.key, self.tickets.numbers, bytes(rows)))
+            errors.extend(wire.ReportError(reason, _REASONS[reason]) for reason in found.elements())
+            rows.clear()
+
+        for report in reports:
+            if error := wire.misfit(form, report):
+                errors.append(error)
+                self.rejected[error.reason] += 1
+            else:
+                rows += bytes(report)
+            if len(rows) >= wire.BLOCK:
+                take_in()
+        take_in()
         return errors
 
+    def receive_stream(
+        self,
+        stream: BinaryIO | Iterable[bytes],
+        executor: Executor | None = None,
+        seen: Callable[[int], object] = lambda size: None,
+    ) -> None:
+        """Take in reports that stand one after the other in a file or a pipe, in bounded memory.
+
+        The order of the stream decides, not that of workers: the state is the same with any
+        executor.
+
+        Args:
+            stream: opened for reading bytes; or pieces of it.
+            executor: where checksums and tickets are checked; in this process unless given.
+            seen: is told how many bytes of reports were taken in, again and again.
+        """
+        where: Any = Here() if executor is None else executor
+        form, running = self.plan.form, deque[Any]()
+
+        def take_in_oldest() -> None:
+            size, future = running.popleft()
+            self._take_in(future.result())
+            seen(size)
+
+        for block in wire.blocks(form, stream, self.rejected):
+            issued = self.tickets.key, self.tickets.numbers
+            running.append((len(block), where.submit(_check, form, *issued, block)))
+            if len(running) >= _AT_ONCE:
+                take_in_oldest()
+        while running:
+            take_in_oldest()
+
     def __add__(self, other: Collector) -> Collector:
-        if other.plan.fingerprint != self.plan.fingerprint:
-            raise ValueError("other = a collector with other public parameters: they do not add up")
-        both = Collector(self.plan)
+        if not isinstance(other, Collector):
+            return NotImplemented
+        mine, others = self.plan.to_json(), other.plan.to_json()
+        if mine != others:
+            raise ValueError("other = a collector with another plan: they do not add up")
+        both = Collector(self.plan, self.tickets.key)
+        both.tickets = self.tickets + other.tickets
         both.sums = self.sums + other.sums
         both.clients = self.clients + other.clients
         both.rejected = self.rejected + other.rejected
@@ -121,25 +208,89 @@ class Collector:
         """The items that stand out, most frequent first.
 
         Args:
-            packing: to turn items into strings; without it they stay rows of bits.
+            packing: to turn items into strings: the plan's unless given; without one they stay rows
+                of bits.
         """
-        total = int(self.clients.sum())
-        if total == 0:
+        if self.clients == 0:
             raise ValueError("clients = 0: no report was taken in")
-        channels = self.plan.channels
-        present = np.flatnonzero(self.clients)
-        found = find_items(
-            channels,
-            [self.plan.hashes[group] for group in present],
-            np.stack([channels.means(self.sums[g], int(self.clients[g])) for g in present]),
-            self.clients[present],
-            SCLDecoder(channels.code, self.plan.list_size),
-            self.plan.fdr,
-            self.plan.decision,
-        )
-        half = -ndtri(0.025) * np.sqrt(channels.variance(found.frequency, total))
-        names = packing.unpack(found.bits) if packing else list(found.bits)
+        plan = self.plan
+        if packing is None:
+            packing = plan.packing
+        elif packing != (plan.packing or packing):
+            raise ValueError(f"packing = {packing!r}: the plan's is {plan.packing!r}")
+        elif packing.k != plan.k:
+            raise ValueError(f"packing = {packing!r}: items have k = {plan.k} bits")
+        settings = plan.decoder(), plan.fdr, plan.decision
+        found = find_items(plan.channels, plan.channel_of, self.sums, self.clients, *settings)
+        bits = plan.mixing.unmix(found.bits)
+        names = packing.unpack(bits) if packing else list(bits)
         return [
-            Entry(name, float(f), float(f - h), float(f + h))
-            for name, f, h in zip(names, found.frequency, half, strict=True)
+            Entry(name, *map(float, numbers))
+            for name, *numbers in zip(names, found.frequency, found.low, found.high, strict=True)
         ]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Keep everything in a file, whole or not at all. It holds the key: keep it secret.
+
+        Save before tickets that were issued are handed out: one that is issued again, after a
+        crash, counts for one of its two clients.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Collector(Plan.choose(10_000, 8, 2.0)).save(Path(folder, "state"))
+        ...     Collector.load(Path(folder, "state")).clients
+        0
+        """
+        used = np.frombuffer(b"".join(self.tickets.runs.values()), dtype=np.bool_)
+        head = {
+            "plan": self.plan.to_json(),
+            "key": self.tickets.key.hex(),
+            "first": self.tickets.first,
+            "runs": [[first, len(run)] for first, run in self.tickets.runs.items()],
+            "clients": self.clients,
+            "rejected": dict(self.rejected),
+        }
+        little = self.sums.astype(self.sums.dtype.newbyteorder("<"))
+        content = json.dumps(head).encode() + b"\n" + np.packbits(used).tobytes() + little.tobytes()
+        checksum = hashlib.sha256(content).hexdigest().encode() + b"\n"
+        write_whole(Path(path), _STATE + checksum + content, mode=0o600, lasting=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Collector:
+        """The collector that was kept in a file; a `DamagedError` if that is not what was kept."""
+        stored = Path(path).read_bytes()
+        if not stored.startswith(_STATE):
+            raise DamagedError(f"{Path(path).name} is not a collector's state of this version")
+        checksum, _, content = stored[len(_STATE) :].partition(b"\n")
+        if hashlib.sha256(content).hexdigest().encode() != checksum:
+            raise DamagedError(f"{Path(path).name} is damaged")
+        try:
+            return cls._restored(content)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DamagedError(f"{Path(path).name} is no collector's state: {error}") from error
+
+    @classmethod
+    def _restored(cls, content: bytes) -> Collector:
+        line, _, rest = content.partition(b"\n")
+        head = json.loads(line)
+        loaded = cls(Plan.from_json(head["plan"]), bytes.fromhex(head["key"]), head["first"])
+        issued = sum(count for _, count in head["runs"])
+        length = -(-issued // 8)
+        used = np.unpackbits(np.frombuffer(rest[:length], dtype=np.uint8), count=issued).tobytes()
+        start = 0
+        for first, count in head["runs"]:
+            loaded.tickets.runs[first] = bytearray(used[start : start + count])
+            start += count
+        sums = np.frombuffer(rest[length:], dtype=loaded.sums.dtype.newbyteorder("<"))
+        loaded.sums[...] = sums.reshape(loaded.sums.shape)
+        loaded.clients = head["clients"]
+        loaded.rejected = Counter(head["rejected"])
+        return loaded
+
+
+def _check(form: wire.Format, key: bytes, numbers: list[range], block: bytes) -> Checked:
+    """What of a block can be checked without knowing any other."""
+    rows = np.frombuffer(block, dtype=np.uint8).reshape(-1, form.size)
+    tickets, values, whole = wire.from_rows(form, rows)
+    tickets, values = tickets[whole], values[whole]
+    return tickets, values, genuine(key, numbers, tickets), int(np.count_nonzero(~whole))

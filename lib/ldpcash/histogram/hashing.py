@@ -1,8 +1,9 @@
-"""Public randomness: which channel an item belongs to, and what a client's seed stands for.
+"""Public randomness: which channel an item belongs to.
 
-Everything here is a function of its arguments, which clients and server both know: `ChannelHash`
-sends items to channels, `public_numbers` turns a client's seed into a number for every channel, and
-`groups` into the group that the client belongs to.
+Whoever has the seed has the same hash::
+
+    item, k bits -> as words -> parities of some of them, and a shift -> channel     `ChannelHash`
+    word -> another word that looks random                                           `mix`
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from ldpcash.base.arrays import Bits, as_bits
+from ldpcash.base.arrays import Bits, as_items
 from ldpcash.base.checks import whole_number
 
 Seeds = NDArray[np.uint64]
@@ -44,7 +45,7 @@ class ChannelHash:
 
     def __call__(self, bits: ArrayLike) -> NDArray[np.intp]:
         """``(M, k)`` bits to ``(M,)`` channels."""
-        items = _words(as_bits("bits", bits, self.k))
+        items = _words(as_items(bits, self.k))
         channel = np.zeros(len(items), dtype=np.intp)
         for row, shift in zip(self._matrix, self._shift, strict=True):
             parity = np.bitwise_count(items & row).sum(axis=1, dtype=np.uint8) + shift & 1
@@ -79,33 +80,3 @@ def mix(words: Seeds) -> Seeds:
     words = (words ^ words >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ words >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return words ^ words >> np.uint64(31)
-
-
-def public_numbers(seeds: Seeds, count: int) -> NDArray[np.uint16]:
-    """What a public seed says in each channel: ``(B,)`` to ``(B, K)`` numbers below 2**16.
-
-    >>> public_numbers(np.array([7, 8], dtype=np.uint64), 4).tolist()
-    [[3543, 22834, 57828, 25547], [13878, 61333, 20912, 40534]]
-    """
-    steps = np.arange(1, -(-count // 4) + 1, dtype=np.uint64) * GOLDEN
-    words = mix(seeds[:, None] + steps).astype("<u8", copy=False)
-    return words.view("<u2")[:, :count]
-
-
-def public_number_in(seeds: Seeds, channel: NDArray[np.intp]) -> NDArray[np.intp]:
-    """What each seed says in one channel: ``public_numbers(seeds, K)[i, channel[i]]``.
-
-    >>> public_number_in(np.array([7, 8], dtype=np.uint64), np.array([0, 3])).tolist()
-    [3543, 40534]
-    """
-    words = mix(seeds + (channel // 4 + 1).astype(np.uint64) * GOLDEN)
-    return (words >> (16 * (channel % 4)).astype(np.uint64)).astype(np.uint16).astype(np.intp)
-
-
-def groups(seeds: Seeds, number: int) -> NDArray[np.intp]:
-    """The group that each client belongs to, of T = ``number``, all alike: its seed decides.
-
-    >>> groups(np.arange(8, dtype=np.uint64), 2).tolist()
-    [1, 0, 1, 1, 0, 1, 1, 1]
-    """
-    return (mix(~seeds) % np.uint64(number)).astype(np.intp)

@@ -1,7 +1,8 @@
 """The public parameters of a collection, which clients and server have to share.
 
 `Plan.choose` sets by rule what is not given. Clients make reports with a plan (`client`), the
-server needs the same one to take them in (`collector`), and a fingerprint tells whether it has.
+server needs the same one to take them in (`collector`), and a fingerprint tells whether it has. As
+JSON it travels between them.
 """
 
 from __future__ import annotations
@@ -13,28 +14,35 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from ldpcash.base.checks import fraction, one_of, whole_number
+from ldpcash.base.checks import fraction, one_of, real_number, whole_number
+from ldpcash.codec.hadamard import symbol_width
 from ldpcash.codec.polar import PolarCode
+from ldpcash.codec.scl import SCLDecoder
+from ldpcash.codec.symbol_decoder import SymbolDecoder
 from ldpcash.histogram import wire
 from ldpcash.histogram.cash_channels import CashChannels
 from ldpcash.histogram.channels import Channels
 from ldpcash.histogram.client import make_reports
-from ldpcash.histogram.hashing import ChannelHash, Seeds
+from ldpcash.histogram.hashing import ChannelHash
+from ldpcash.histogram.mixing import MOST_BITS, Mixing
+from ldpcash.histogram.packing import Packing
 from ldpcash.histogram.prot_channels import ProtChannels
-from ldpcash.histogram.symbols import best_symbol_width, symbol_code
+from ldpcash.histogram.symbols import SymbolResponse, symbol_code, widest
 
-_MOST_BITS = 1000  # of an item: a share of 2**-k of a false-discovery rate is still a float
+_MOST_CELLS = 2**22  # counts that a server keeps, where the rule for K has a choice
+_WIDEST = 10  # of symbols by rule: 12 take the server six times as long, for a tenth less noise
 
 
 class Cost(NamedTuple):
     """What a collection costs, in bytes and steps.
 
     >>> Plan.choose(10**6, 40, 2.0).cost(10**6).report
-    20
+    24
     """
 
     report: int  #: bytes that a client sends
@@ -49,40 +57,44 @@ class Plan:
 
     Args:
         channels: how items are sent: `ProtChannels` or `CashChannels`.
-        hash_seed: of the T hashes.
-        groups: T, how many groups clients are split into.
+        hash_seed: of the hash and of the mixing of items.
         list_size: of the list decoder.
         decision: "soft" or "hard", what is decoded.
         fdr: false-discovery rate that the threshold aims at.
+        packing: how strings become items; None if items are bits.
 
     >>> plan = Plan.choose(clients=1_000_000, k=40, epsilon=2.0)
-    >>> plan.channels.width, plan.channels.code.n, plan.channels.count, plan.groups
-    (3, 512, 256, 1)
+    >>> plan.channels.width, plan.channels.code.n, plan.channels.count
+    (3, 2048, 256)
     >>> round(plan.smallest(1_000_000), 4)  # a frequency that clears the threshold every other time
     0.0063
     """
 
     channels: Channels
     hash_seed: int = 0
-    groups: int = 1
-    list_size: int = 128
+    list_size: int = 32
     decision: str = "soft"
     fdr: float = 0.05
-    hashes: tuple[ChannelHash, ...] = field(init=False, repr=False, compare=False)
+    packing: Packing | None = None
+    channel_of: ChannelHash = field(init=False, repr=False, compare=False)
+    mixing: Mixing = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         checked = {
             "hash_seed": whole_number("hash_seed", self.hash_seed, 0),
-            "groups": whole_number("groups", self.groups, 1, 256),
             "list_size": whole_number("list_size", self.list_size, 1),
             "fdr": fraction("fdr", self.fdr),
         }
         for name, value in checked.items():  # plain numbers, whatever kind was given
             object.__setattr__(self, name, value)
         one_of("decision", self.decision, ("soft", "hard"))
-        streams = SeedSequence([self.hash_seed]).spawn(self.groups)
-        hashes = (ChannelHash(self.k, self.channels.count, stream) for stream in streams)
-        object.__setattr__(self, "hashes", tuple(hashes))
+        if self.packing is not None and self.packing.k != self.k:
+            raise ValueError(f"packing = {self.packing!r}: items have k = {self.k} bits")
+        hash_stream, mixing_stream = SeedSequence([self.hash_seed]).spawn(2)
+        channel_of = ChannelHash(self.k, self.channels.count, hash_stream)
+        [key] = mixing_stream.generate_state(1, np.uint64).tolist()
+        object.__setattr__(self, "channel_of", channel_of)
+        object.__setattr__(self, "mixing", Mixing(self.k, key))
 
     @classmethod
     def choose(
@@ -92,119 +104,195 @@ class Plan:
         epsilon: float,
         *,
         protocol: str = "Prot",
-        delta: float = 1e-4,
+        delta: float | None = None,
         code: PolarCode | None = None,
         width: int | None = None,
         count: int | None = None,
+        empty: float = 0.0,
         **options: Any,
     ) -> Plan:
         """Set by rule what is not given.
 
         - Protocol: "Prot", which needs less noise than "Cash" and far fewer bytes.
-        - Symbols: of the b bits that bring the least noise (`best_symbol_width`).
-        - Code: a `symbol_code` for the weakest signal that can clear the threshold.
+        - Symbols: what brings the least noise (`SymbolResponse.best`) of those with at most ten
+          bits, with a blank where many clients hold nothing.
+        - Code: the `symbol_code` for it. Lists of 32; of 8, which find nearly as much, where symbols
+          have more than six bits and paths are long.
         - K: the power of two from 2 / f up, f the smallest frequency that can be found, so that two
-          such items seldom meet; from 64 to 256, because the server's work grows with K, and items
-          that do meet are told apart by taking out the heavier.
-        - T: 1. Every item is searched for in one group's noise, so splitting clients loses more
-          than a second hash gains.
+          such items seldom meet; from 64 to 256, and less if the server would have to keep more
+          than 2**22 counts. Items that do meet are told apart by taking out the heavier.
 
         Args:
             clients: N, about.
             k: bits of an item.
-            epsilon, delta: the privacy of each client's report; delta is for "Cash".
+            epsilon, delta: the privacy of each client's report; delta is for "Cash", 1e-4 unless
+                given.
             protocol: "Prot" or "Cash".
             code: any `PolarCode` that fits.
             width: b, bits of a symbol of "Prot"; 1 with a code that is given.
             count: K, how many channels.
+            empty: the fraction of clients that is expected to hold nothing.
             options: all else that a plan has.
         """
         clients = whole_number("clients", clients, 1)
-        k = whole_number("k", k, 1, _MOST_BITS)
+        k = whole_number("k", k, 1, MOST_BITS)
+        empty = real_number("empty", empty, 0, 1)
         one_of("protocol", protocol, ("Prot", "Cash"))
         if protocol == "Cash" and width not in (None, 1):
             raise ValueError(f"width = {width!r}: symbols of several bits are Prot's, not Cash's")
+        if protocol == "Prot" and delta is not None:
+            raise ValueError(f"delta = {delta!r}: Prot is private without one")
+        if width is None and (protocol == "Cash" or code is not None):
+            width = 1
         if width is None:
-            plain = protocol == "Cash" or code is not None
-            width = 1 if plain else best_symbol_width(epsilon)
-        bar = threshold(k, fraction("fdr", options.get("fdr", 0.05)))
+            response = SymbolResponse.best(epsilon, empty, range(1, min(_WIDEST, widest(k)) + 1))
+        else:
+            response = SymbolResponse.best(epsilon, empty, range(width, width + 1))
         if code is None:
-            code = symbol_code(k, width, bar + 0.5)
+            code = symbol_code(k, response.width)
         elif code.k != k:
             raise ValueError(f"code = {code!r}: has {code.k} bits, and items k = {k}")
 
         def build(number: int) -> Channels:
             if protocol == "Cash":
-                return CashChannels(code, epsilon, number, delta)
-            return ProtChannels(code, epsilon, number, width)
+                return CashChannels(code, epsilon, number, 1e-4 if delta is None else delta)
+            return ProtChannels(code, epsilon, number, response.width, response.blank, empty)
 
         if count is None:
+            bar = threshold(k, fraction("fdr", options.get("fdr", 0.05)))
             smallest = bar * build(2).noise / math.sqrt(clients)
-            count = 2 ** min(8, max(6, math.ceil(math.log2(2 / smallest))))
+            most = min(8, max(4, int(math.log2(_MOST_CELLS / code.n))))
+            count = 2 ** min(most, max(6, math.ceil(math.log2(2 / smallest))))
+        options.setdefault("list_size", 8 if response.width > 6 else 32)
         return cls(build(count), **options)
 
     @property
     def k(self) -> int:
         return self.channels.code.k
 
+    def decoder(self) -> SCLDecoder | SymbolDecoder:
+        """The list decoder for the plan's code."""
+        symbols = symbol_width(self.channels.code) > 1
+        return (SymbolDecoder if symbols else SCLDecoder)(self.channels.code, self.list_size)
+
     def smallest(self, clients: int) -> float:
         """The frequency whose estimate clears the threshold every other time."""
         return threshold(self.k, self.fdr) * self.channels.noise / math.sqrt(clients)
 
     @cached_property
+    def public(self) -> dict[str, Any]:
+        """All that clients need, as plain values."""
+        channels, code = self.channels, self.channels.code
+        dynamic = {str(index): list(map(int, sources)) for index, sources in code.dynamic.items()}
+        return {
+            "protocol": "Cash" if isinstance(channels, CashChannels) else "Prot",
+            "epsilon": channels.epsilon,
+            "delta": channels.delta,
+            "count": channels.count,
+            "width": channels.width,
+            "blank": channels.blank,
+            "empty": channels.empty_share,
+            "code": {"n": code.n, "info": code.info.tolist(), "dynamic": dynamic},
+            "hash_seed": self.hash_seed,
+            "packing": None if self.packing is None else self.packing.to_dict(),
+        }
+
+    @cached_property
     def fingerprint(self) -> int:
         """32 bits of a hash of everything that clients and server must agree on."""
-        channels = self.channels
-        public = [type(channels).__name__, channels.epsilon, channels.count]
-        public += [repr(channels.code), self.hash_seed, self.groups]
-        public += [channels.width, channels.delta]
-        return int(hashlib.sha256(json.dumps(public).encode()).hexdigest()[:8], 16)
+        text = json.dumps(self.public, sort_keys=True)
+        return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+
+    def to_json(self) -> str:
+        """The plan as text, for `from_json`.
+
+        >>> plan = Plan.choose(10_000, 8, 2.0)
+        >>> Plan.from_json(plan.to_json()).fingerprint == plan.fingerprint
+        True
+        """
+        server = {"list_size": self.list_size, "decision": self.decision, "fdr": self.fdr}
+        return json.dumps({"public": self.public, "server": server})
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """The plan that `to_json` made this text of."""
+        try:
+            stored = json.loads(text)
+            public, server = stored["public"], stored["server"]
+            code, packing = public["code"], public["packing"]
+            dynamic = {int(index): sources for index, sources in code["dynamic"].items()}
+            polar = PolarCode(code["n"], code["info"], dynamic)
+            count, epsilon = public["count"], public["epsilon"]
+            channels: Channels
+            if public["protocol"] == "Cash":
+                channels = CashChannels(polar, epsilon, count, public["delta"])
+            else:
+                width, blank = public["width"], public["blank"]
+                channels = ProtChannels(polar, epsilon, count, width, blank, public["empty"])
+            packed = None if packing is None else Packing.from_dict(packing)
+            return cls(channels, public["hash_seed"], packing=packed, **server)
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise ValueError(f"text is not a plan, as `Plan.to_json` writes it: {error}") from error
+
+    @property
+    def form(self) -> wire.Format:
+        """What reports look like as bytes."""
+        return wire.Format(self.fingerprint, self.channels.payload)
 
     def reports(
-        self, bits: ArrayLike, holds: ArrayLike, rng: Generator | None = None
-    ) -> tuple[Seeds, NDArray[Any]]:
-        """What B clients send: ``(B, k)`` items and ``(B,)`` whether held, to seeds, payloads.
+        self,
+        bits: ArrayLike,
+        holds: ArrayLike,
+        tickets: ArrayLike,
+        rng: Generator | None = None,
+    ) -> NDArray[Any]:
+        """What B clients send beside their tickets: ``(B, k)`` items, ``(B,)`` whether held.
 
         ``rng`` is for simulations. Real reports leave it out, and take the randomness of the
         operating system: whoever could repeat their numbers would see through them.
 
-        >>> seeds, sent = Plan.choose(10_000, 8, 2.0).reports([[1] * 8, [0] * 8], [True, False])
-        >>> seeds.shape, sent.dtype, sent.shape
-        ((2,), dtype('uint8'), (2,))
-        """
-        return make_reports(self.channels, self.hashes, bits, holds, rng)
-
-    def to_bytes(self, seeds: Seeds, sent: NDArray[Any]) -> list[bytes]:
-        """Reports as they travel; `Collector.receive` takes them in.
-
+        >>> from ldpcash import Collector
         >>> plan = Plan.choose(10_000, 8, 2.0)
-        >>> [report] = plan.to_bytes(*plan.reports([[1] * 8], [True]))
-        >>> len(report) == plan.report_size
-        True
+        >>> tickets = Collector(plan).issue(2)  # the server's part
+        >>> sent = plan.reports([[1] * 8, [0] * 8], [True, False], tickets)
+        >>> sent.dtype, sent.shape
+        (dtype('uint8'), (2,))
         """
-        return wire.to_bytes(self.fingerprint, seeds, sent)
+        parts = self.channels, self.mixing, self.channel_of
+        return make_reports(*parts, bits, holds, tickets, rng)
+
+    def to_bytes(self, tickets: ArrayLike, sent: ArrayLike) -> bytes:
+        """Reports as they travel, one after the other; `Collector.receive_stream` takes them in.
+
+        >>> from ldpcash import Collector
+        >>> plan = Plan.choose(10_000, 8, 2.0)
+        >>> tickets = Collector(plan).issue(1)
+        >>> len(plan.to_bytes(tickets, plan.reports([[1] * 8], [True], tickets)))
+        24
+        """
+        return wire.to_bytes(self.form, tickets, sent)
 
     @property
     def report_size(self) -> int:
         """Bytes that a client sends.
 
         >>> Plan.choose(10_000, 8, 2.0).report_size
-        20
+        24
         """
-        return wire.frame_size(self.channels.payload)
+        return self.form.size
 
     def cost(self, clients: int) -> Cost:
         """What N clients and the server spend: counted, not measured.
 
         >>> Plan.choose(10**6, 40, 2.0).cost(10**6)
-        Cost(report=20, state=1048576, collect=256000000, search=150994944)
+        Cost(report=24, state=5194304, collect=1000000, search=184549376)
         """
         clients = whole_number("clients", clients, 0)
         channels, n = self.channels, self.channels.code.n
-        sums = channels.count * channels.cells
-        each = math.prod(channels.payload.shape) if channels.payload.shape else channels.count
-        search = self.groups * channels.count * self.list_size * n * (n.bit_length() - 1)
-        return Cost(self.report_size, 8 * self.groups * sums, clients * each, search)
+        state = 8 * math.prod(channels.shape) + clients  # a byte for each ticket
+        each = math.prod(channels.payload.shape)
+        search = channels.count * self.list_size * n * (n.bit_length() - 1)
+        return Cost(self.report_size, state, clients * each, search)
 
 
 def threshold(k: int, fdr: float) -> float:

@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
+from types import NoneType
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from ldpcash.base.arrays import Bits, as_bits, as_items, batches
+from ldpcash.base.arrays import Bits, Counts, as_bits, as_items, batches
 from ldpcash.base.checks import whole_number
 from ldpcash.base.workers import Here
 from ldpcash.histogram.collector import Collector, Entry
 from ldpcash.histogram.packing import Packing
 from ldpcash.histogram.plan import Plan
+from ldpcash.histogram.tickets import KEY_BYTES
 
 CHUNK = 2**17  # clients that one task simulates
 _AT_ONCE = 8  # tasks that wait for workers
 _BATCH_VALUES = 2**24  # numbers that reports of one batch may hold
-_CLIENTS = 3  # key of the clients' random streams, apart from those of the hashes
+_CLIENTS, _TICKETS = 3, 4  # keys of random streams, apart from those of the plan
 
 
 def draw_collector(
@@ -57,15 +59,12 @@ def draw_collector(
         )
     if (held < 0).any():
         raise ValueError(f"counts holds {held.min()}: needs whole numbers from 0")
-    empty = whole_number("empty", empty, 0)
-    share = np.full(plan.groups, 1 / plan.groups)
-    split = rng.multinomial(held, share)
+    mixed = plan.mixing.mix(items)
     collector = Collector(plan)
-    collector.clients = split.sum(axis=0) + rng.multinomial(empty, share)
-    for group, channel_of in enumerate(plan.hashes):
-        collector.sums[group] = plan.channels.draw(
-            items, channel_of(items), split[:, group], int(collector.clients[group]), rng
-        )
+    collector.clients = int(held.sum()) + whole_number("empty", empty, 0)
+    collector.sums += plan.channels.draw(
+        mixed, plan.channel_of(mixed), held, collector.clients, rng
+    )
     return collector
 
 
@@ -84,14 +83,19 @@ def collect(
     >>> plan = Plan.choose(10_000, 8, 2.0)
     >>> item = np.array([[1, 0, 1, 1, 0, 0, 1, 0]], dtype=np.uint8)
     >>> who = np.where(np.arange(10_000) < 7000, 0, -1)
-    >>> collect(plan, item, who, seed=1).clients.tolist()
-    [10000]
+    >>> collect(plan, item, who, seed=1).clients
+    10000
     """
     where: Any = Here() if executor is None else executor
-    total = Collector(plan)
+    total = Collector(plan, _key(seed))
+    mixed = plan.mixing.mix(bits)
     running: deque[Future[Collector]] = deque()
     for number, part in enumerate(batches(len(who), CHUNK)):
-        running.append(where.submit(_collect_chunk, plan, bits, who[part], seed, number))
+        held = who[part] >= 0
+        present, place = np.unique(who[part][held], return_inverse=True)
+        some = np.full(len(held), -1)
+        some[held] = place
+        running.append(where.submit(_collect_chunk, plan, mixed[present], some, seed, number))
         if len(running) >= _AT_ONCE:
             total += running.popleft().result()
     while running:
@@ -99,18 +103,26 @@ def collect(
     return total
 
 
-def _collect_chunk(plan: Plan, bits: Bits, who: NDArray[Any], seed: int, number: int) -> Collector:
+def _collect_chunk(plan: Plan, mixed: Bits, who: NDArray[Any], seed: int, number: int) -> Collector:
     rng = np.random.default_rng(SeedSequence([seed], spawn_key=(_CLIENTS, number)))
-    collector = Collector(plan)
-    per_client = plan.k + plan.channels.code.n + math.prod(plan.channels.payload.shape)
-    for part in batches(len(who), _BATCH_VALUES // per_client):
-        mine = who[part]
-        collector.add(*plan.reports(bits[np.maximum(mine, 0)], mine >= 0, rng))
+    collector = Collector(plan, _key(seed), first=number * CHUNK)
+    tickets, channel = collector.issue(len(who)), plan.channel_of(mixed)
+    payload = math.prod(plan.channels.payload.shape)
+    for part in batches(len(who), _BATCH_VALUES // (1 + payload)):
+        mine = tickets[part]
+        sent = plan.channels.reports(mixed, channel, who[part], mine["seed"], rng)
+        collector.add(mine, sent)
     return collector
 
 
+def _key(seed: int) -> bytes:
+    """The key of tickets of a simulation."""
+    stream = SeedSequence([seed], spawn_key=(_TICKETS,))
+    return stream.generate_state(KEY_BYTES // 4, np.uint32).tobytes()
+
+
 def succinct_histogram(
-    items: Sequence[str | None] | ArrayLike,
+    items: Iterable[str | None] | Mapping[str | None, int] | ArrayLike,
     epsilon: float,
     seed: int,
     *,
@@ -124,6 +136,7 @@ def succinct_histogram(
 
     Args:
         items: one a client: strings, with None for a client that holds nothing; or ``(N, k)`` bits.
+            Or each string, None too, with the number of clients that hold it.
         epsilon: the privacy of each client's report.
         seed: of everything random, the clients' noise too: whoever knows it can undo the noise.
             Real clients call `Plan.reports` without ``rng``.
@@ -131,7 +144,7 @@ def succinct_histogram(
         executor: where clients are simulated; in this process unless given.
         options: those of `Plan.choose`; the rule sets the others.
 
-    >>> names = ["ANNA"] * 6000 + ["BOB"] * 3000 + [None] * 1000
+    >>> names = {"ANNA": 6000, "BOB": 3000, None: 1000}
     >>> packing = Packing(20, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     >>> for line in succinct_histogram(names, epsilon=2.0, seed=2, packing=packing):
     ...     print(f"{line.item} {line.frequency:.2f} [{line.low:.2f}, {line.high:.2f}]")
@@ -140,22 +153,40 @@ def succinct_histogram(
     """
     seed = whole_number("seed", seed, 0)
     if isinstance(items, str):
-        raise ValueError(f"items = {items!r}: needs one string a client")
-    if packing is None:
-        rows = np.asarray(items)
-        if rows.ndim != 2:
-            raise ValueError(f"items has shape {rows.shape}: needs rows of bits, or a packing")
-        bits, who = np.unique(as_bits("items", rows, rows.shape[1]), axis=0, return_inverse=True)
-        k = rows.shape[1]
+        raise ValueError("items is a single string: needs one a client")
+    if packing is not None:
+        bits, who = _packed(items, packing)
+    elif isinstance(items, Mapping):
+        raise ValueError("items holds names and numbers: names need a packing")
     else:
-        names: Any = items
-        held = (name for name in dict.fromkeys(names) if name is not None)
-        order = {name: i for i, name in enumerate(held)}
-        bits, k = packing.pack(list(order)), packing.k
-        who = np.array([order.get(name, -1) for name in names], dtype=np.int64)
+        given: Any = items  # a generator too
+        rows = np.asarray(list(given) if isinstance(given, Iterator) else given)
+        if rows.ndim != 2 and rows.shape != (0,):
+            raise ValueError(f"items has shape {rows.shape}: needs rows of bits, or a packing")
+        rows = as_bits("items", rows, rows.shape[1]) if len(rows) else np.zeros((0, 1), np.uint8)
+        bits, who = np.unique(rows, axis=0, return_inverse=True)
     if len(who) == 0:
         raise ValueError("items holds no client: there is nothing to count")
     if len(bits) == 0:
         raise ValueError("items holds no item: every client is empty")
-    plan = Plan.choose(len(who), k, epsilon, **{"hash_seed": seed, **options})
-    return collect(plan, bits, who.reshape(-1), seed, executor).histogram(packing)
+    settings = {"hash_seed": seed, "packing": packing, **options}
+    plan = Plan.choose(len(who), bits.shape[1], epsilon, **settings)
+    return collect(plan, bits, who.reshape(-1), seed, executor).histogram()
+
+
+def _packed(items: Any, packing: Packing) -> tuple[Bits, Counts]:
+    """Strings, one a client or with their numbers, to different items and who holds which."""
+    if not isinstance(items, Iterable):
+        raise ValueError(f"items is a single {type(items).__name__}: needs one string a client")
+    names, times = list(items), None
+    if isinstance(items, Mapping):
+        times = [whole_number("a number of clients", count, 0) for count in items.values()]
+    if strange := [i for i, name in enumerate(names) if not isinstance(name, (str, NoneType))]:
+        raise ValueError(f"items[{strange[0]}] is neither a string nor None")
+    order = {name: i for i, name in enumerate(dict.fromkeys(n for n in names if n is not None))}
+    try:
+        bits = packing.pack(order)
+    except ValueError as error:
+        raise ValueError(f"items, each different one counted once: {error}") from None
+    who = np.array([order.get(name, -1) for name in names], dtype=np.intp)
+    return bits, who if times is None else np.repeat(who, times)

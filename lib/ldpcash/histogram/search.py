@@ -1,14 +1,13 @@
-"""The server's search: channel means in, items and their frequencies out::
+"""The server's search: sums in, items with frequencies and intervals out::
 
-    means (T, K, n) -> list decoding of every channel -> candidates that hash to their channel
-                    -> estimates over all groups      -> those that clear the threshold
-                    -> taken out of the means, and their channels decoded again
+    sums -> signals of all channels -> list decoding of every channel
+         -> candidates that hash to their channel -> those that clear the threshold
+         -> taken out of the signals, and what changed is decoded again
 
 The threshold. An item that nobody holds has a p-value: how likely its estimate is by noise alone.
 All 2**k possible items are hypotheses, and the step-up rule of Benjamini and Hochberg accepts R of
 them if the R-th smallest p-value is at most fdr R / 2**k. Items that no list has count as not
-accepted. So the expected fraction of false items among those found stays below ``fdr``, up to what
-other items in the same channel add to the noise.
+accepted. So the expected fraction of false items among those found stays below ``fdr``.
 
 The hash check. A channel whose item is not decoded has other words at the top of its list, often
 close to the item's and so with a high estimate. Each of them hashes to the channel with a chance of
@@ -18,39 +17,52 @@ brings a false item with a probability of at most max(fdr, 1/K).
 Taking out. A heavy item makes codewords close to its own look frequent, and hides lighter items of
 its channel. So of each channel only the likeliest candidate is accepted at a time; then its signal
 is subtracted, and the channel is searched again.
+
+What is left. Items that are too light to be found still disturb those that are: their codewords
+agree with an item's more or less. How much of them there is, is seen in what is left of a channel
+in the end: its mean square is above that of noise by the sum of their f^2. That goes into p-values
+and intervals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from ldpcash.base.arrays import Bits, Reals, sum_halves
+from ldpcash.base.arrays import Bits, Counts, Reals, batches
 from ldpcash.codec.scl import SCLDecoder
+from ldpcash.codec.symbol_decoder import SymbolDecoder
 from ldpcash.histogram.channels import Channels
 from ldpcash.histogram.hashing import ChannelHash
+from ldpcash.histogram.intervals import conditional_interval, listing_chance
+
+_BATCH_VALUES = 2**22  # numbers that are decoded at once
+_MOST_FITS = 50  # rounds of fitting all frequencies together, of which a few are enough
 
 
 class Found(NamedTuple):
-    """The items that were found, most frequent first.
+    """The items that were found, most frequent first, with 95 % intervals.
 
-    >>> Found(np.array([[1, 0]], dtype=np.uint8), np.array([0.7])).frequency.tolist()
+    >>> bits = np.array([[1, 0]], dtype=np.uint8)
+    >>> Found(bits, np.array([0.7]), np.array([0.6]), np.array([0.8])).frequency.tolist()
     [0.7]
     """
 
     bits: Bits  #: (R, k)
     frequency: Reals  #: (R,)
+    low: Reals  #: (R,)
+    high: Reals  #: (R,)
 
 
 def find_items(
     channels: Channels,
-    hashes: Sequence[ChannelHash],
-    means: Reals,
-    sizes: NDArray[np.int64],
-    decoder: SCLDecoder,
+    channel_of: ChannelHash,
+    sums: NDArray[Any],
+    clients: int,
+    decoder: SCLDecoder | SymbolDecoder,
     fdr: float = 0.05,
     decision: str = "soft",
 ) -> Found:
@@ -58,56 +70,57 @@ def find_items(
 
     Args:
         channels: what the clients used.
-        hashes: of the T groups.
-        means: ``(T, K, n)``, of each group and channel.
-        sizes: ``(T,)``, clients of each group.
+        channel_of: the hash that sends items to channels.
+        sums: what the clients' reports add up to.
+        clients: N.
         decoder: for the channels' code.
         fdr: the false-discovery rate that is aimed at.
         decision: "soft" decodes the means, "hard" their signs.
 
     >>> from ldpcash import Plan
     >>> plan = Plan.choose(10_000, 8, 2.0)
-    >>> item, rng = np.array([[1, 0, 1, 1, 0, 0, 1, 0]]), np.random.default_rng(1)
-    >>> sums = plan.channels.draw(item, plan.hashes[0](item), [7000], 10_000, rng)
-    >>> means = plan.channels.means(sums, 10_000)[None]
-    >>> decoder = SCLDecoder(plan.channels.code, plan.list_size)
-    >>> found = find_items(plan.channels, plan.hashes, means, np.array([10_000]), decoder)
+    >>> item, rng = np.array([[1, 0, 1, 1, 0, 0, 1, 0]], dtype=np.uint8), np.random.default_rng(1)
+    >>> sums = plan.channels.draw(item, plan.channel_of(item), np.array([7000]), 10_000, rng)
+    >>> found = find_items(plan.channels, plan.channel_of, sums, 10_000, plan.decoder())
     >>> found.bits.tolist(), found.frequency.round(1).tolist()
     ([[1, 0, 1, 1, 0, 0, 1, 0]], [0.7])
     """
     top = max(1, int(fdr * channels.count))
-    search = _Search(channels, hashes, np.array(means), sizes)
-    stale = [np.arange(channels.count) for _ in hashes]
+    search = _Search(channels, channel_of, sums, clients)
     pool = np.empty((0, channels.code.k), dtype=np.uint8)
-    while any(len(numbers) for numbers in stale):
+    stale = np.arange(channels.count)
+    again = not channels.apart  # each channel hears a little of all others, until it is taken out
+    while len(stale):
         fresh = [pool]
-        for group, numbers in enumerate(stale):
-            rows = search.residual[group, numbers]
+        for part in batches(len(stale), _BATCH_VALUES // channels.code.n):
+            numbers = stale[part]
+            rows = channels.means(search.signals, numbers)
             llr = -(np.sign(rows) if decision == "hard" else rows).astype(np.float32)
             lists = decoder.decode_list(llr)[0][:, :top]
-            own = hashes[group](lists.reshape(-1, channels.code.k)).reshape(lists.shape[:2])
+            own = channel_of(lists.reshape(-1, channels.code.k)).reshape(lists.shape[:2])
             fresh.append(lists[own == numbers[:, None]])
         pool = search.not_yet_accepted(np.unique(np.concatenate(fresh), axis=0))
         stale = search.accept(pool, fdr)
-    return search.result()
+        if again and not len(stale):
+            stale, again = np.arange(channels.count), False
+    knows_chance = decision == "soft" and isinstance(decoder, SymbolDecoder)
+    return search.result(fdr, decoder.list_size if knows_chance else None)
 
 
 class _Search:
-    """What has been accepted so far, and what of the means is left."""
+    """What has been accepted so far, and what of the signals is left."""
 
     def __init__(
-        self,
-        channels: Channels,
-        hashes: Sequence[ChannelHash],
-        residual: Reals,
-        sizes: NDArray[np.int64],
+        self, channels: Channels, channel_of: ChannelHash, sums: NDArray[Any], clients: int
     ) -> None:
         self.channels = channels
-        self.hashes = hashes
-        self.residual = residual
-        self.clients = int(sizes.sum())
-        self.weights = sizes / self.clients
+        self.channel_of = channel_of
+        self.sums = sums
+        self.clients = clients
+        self.signals = channels.signals(sums, clients)
+        self.alone = float(channels.variance(np.zeros(1), sums, clients)[0])  # of a rare item
         self.items = np.empty((0, channels.code.k), dtype=np.uint8)
+        self.place: Counts = np.empty(0, dtype=np.intp)  # channel of each
         self.frequency = np.empty(0)
         self.p = np.empty(0)
 
@@ -115,57 +128,63 @@ class _Search:
         known = {row.tobytes() for row in self.items}
         return items[[row.tobytes() not in known for row in items]]
 
-    def places(self, items: Bits) -> NDArray[np.intp]:
-        """The channel of each item in each group: ``(T, M)``."""
-        return np.stack([channel(items) for channel in self.hashes])
+    def disturbance(self) -> Reals:
+        """Variance that items still in each channel add to the estimate of another: ``(K,)``."""
+        noise = self.channels.coordinates * self.alone
+        left = np.maximum(self.channels.energy(self.signals) - noise, 0)
+        return np.asarray(self.channels.alike * left)
 
-    def estimates(self, items: Bits) -> Reals:
-        """What is left of each item's frequency, over all groups: ``(M,)``."""
-        signs = self.channels.signs(items)
-        live = np.count_nonzero(self.channels.live)
-        total = np.zeros(len(items))
-        for weight, means, place in zip(
-            self.weights, self.residual, self.places(items), strict=True
-        ):
-            total += weight / live * sum_halves((signs * means[place]).T)
-        return total
-
-    def neighbours(self, places: NDArray[np.intp]) -> Reals:
-        """The frequency that was already taken out of each item's channel, over all groups."""
-        total = np.zeros(places.shape[1])
-        for weight, mine, place in zip(self.weights, self.places(self.items), places, strict=True):
-            taken = np.bincount(mine, self.frequency, self.channels.count)
-            total += weight * taken[place]
-        return total
-
-    def accept(self, pool: Bits, fdr: float) -> list[NDArray[np.intp]]:
+    def accept(self, pool: Bits, fdr: float) -> Counts:
         """Accept what stands out, one item a channel, and say which channels changed."""
-        estimate = self.estimates(pool)
-        places = self.places(pool)
-        p = self.channels.p_value(estimate, self.neighbours(places), self.clients)
-        taken: list[set[int]] = [set() for _ in self.hashes]
-        first = []
-        for item in np.argsort(-estimate, kind="stable"):  # p-values may be 0, and so alike
-            own = places[:, item].tolist()
-            if not any(place in used for place, used in zip(own, taken, strict=True)):
-                first.append(item)
-                for place, used in zip(own, taken, strict=True):
-                    used.add(place)
-        chosen = np.array(first, dtype=np.intp)
+        channels = self.channels
+        place = self.channel_of(pool)
+        estimate = channels.estimates(self.signals, pool, place)
+        known = np.bincount(self.place, self.frequency, channels.count)
+        # What an item adds to the mean square of its own channel does not disturb itself.
+        left = np.maximum(self.disturbance()[place] - channels.alike * estimate**2, 0)
+        steady = estimate / np.sqrt(1 + left / self.alone)
+        p = channels.p_value(steady, known[place], self.sums, self.clients)
+        order = np.argsort(-estimate, kind="stable")  # p-values may be 0, and so alike
+        chosen = order[np.sort(np.unique(place[order], return_index=True)[1])]
         ranked = np.sort(np.concatenate([self.p, p[chosen]]))
-        passing = ranked <= fdr * np.arange(1, len(ranked) + 1) * 2.0**-self.channels.code.k
-        bar = ranked[passing].max(initial=-1.0)
-        chosen = chosen[p[chosen] <= bar]
-        signs = self.channels.signs(pool[chosen])
-        for means, place in zip(self.residual, places[:, chosen], strict=True):
-            means[place] -= estimate[chosen, None] * signs
+        passing = ranked <= fdr * np.arange(1, len(ranked) + 1) * 2.0**-channels.code.k
+        chosen = chosen[p[chosen] <= ranked[passing].max(initial=-1.0)]
+        channels.take_out(self.signals, pool[chosen], place[chosen], estimate[chosen])
         self.items = np.concatenate([self.items, pool[chosen]])
+        self.place = np.concatenate([self.place, place[chosen]])
         self.frequency = np.concatenate([self.frequency, estimate[chosen]])
         self.p = np.concatenate([self.p, p[chosen]])
-        return [np.unique(place) for place in places[:, chosen]]
+        changed = np.unique(place[chosen])
+        self.fit(np.isin(self.place, changed))
+        return changed
 
-    def result(self) -> Found:
-        """Items in order, each estimated again now that all others are out of its way."""
-        frequency = self.frequency + self.estimates(self.items)
-        order = np.argsort(-frequency, kind="stable")
-        return Found(self.items[order], frequency[order])
+    def fit(self, which: NDArray[np.bool_]) -> None:
+        """Estimate these items again with all others out of their way, until nothing changes."""
+        items, place = self.items[which], self.place[which]
+        for _ in range(_MOST_FITS):
+            more = self.channels.estimates(self.signals, items, place)
+            self.channels.take_out(self.signals, items, place, more)
+            self.frequency[which] += more
+            if np.abs(more).max(initial=0) < 1e-3 * np.sqrt(self.alone):
+                return
+
+    def result(self, fdr: float, list_size: int | None) -> Found:
+        """Items in order, with intervals; None where it is not known how often items are listed."""
+        self.fit(np.ones(len(self.items), dtype=np.bool_))
+        order = np.argsort(-self.frequency, kind="stable")
+        items, frequency, place = self.items[order], self.frequency[order], self.place[order]
+        left = self.disturbance()[place]
+        k = self.channels.code.k
+        scale = np.sqrt(self.alone + left)
+        bar = -ndtri(fdr * max(1, len(items)) * 2.0**-k) * scale
+
+        def deviation(f: Reals) -> Reals:
+            return np.sqrt(self.channels.variance(f, self.sums, self.clients) + left)
+
+        def chance(u: Reals) -> Reals:
+            if list_size is None:
+                return np.ones_like(u)
+            return listing_chance(u / scale[:, None], k, list_size)
+
+        low, high = conditional_interval(frequency, deviation, np.minimum(bar, frequency), chance)
+        return Found(items, frequency, low, high)

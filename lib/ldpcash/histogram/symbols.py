@@ -1,214 +1,199 @@
-"""Symbols of a codeword: what a report of `ProtChannels` carries, and how much it tells.
+"""Symbols: what a report of `ProtChannels` carries, how it is randomized, and how much it tells.
 
-A symbol of b bits says as much about an item as optimal local hashing with g = 2**b values does, if
-the code has every sum of the symbol's bits among its coordinates::
+A client has one of g = 2**b symbols to tell, or nothing. It sends that symbol, another one, or a
+*blank*, if the randomizer has one::
 
-    codeword -> blocks, a symbol of b bits each               `SymbolBlocks.symbols_of`
-    symbol   -> the same, or a random one                     `SymbolResponse`
-    counts of symbols in each block -> means of coordinates   `SymbolBlocks.means_of`
+                     its own symbol      each other      blank
+    holds an item    any / g + true      any / g         rest
+    holds nothing    any' / g            any' / g        rest'
 
-`symbol_code` finds polar codes with such words. With b = 1 a symbol is a sign, and any code will
-do.
+Randomized response has no blank, and whoever holds nothing sends any symbol. That is best if nearly
+all clients hold something. Where many hold nothing, they should seldom answer: then `Answers` of
+`ldpcash.privacy` has the coins.
+
+Estimates need only counts. Of A answers, M match an item's symbol; nobody's symbol matches A / g of
+them in the mean, and N f clients that hold the item match true * (1 - 1/g) more of theirs.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
-from ldpcash.base.arrays import Bits, Counts, Reals
-from ldpcash.base.checks import positive, whole_number
-from ldpcash.codec.construction import reliability
+from ldpcash.base.arrays import Counts, Reals
+from ldpcash.base.checks import positive, real_number, whole_number
+from ldpcash.base.randomness import random_words
+from ldpcash.codec.hadamard import code_of_symbols
 from ldpcash.codec.polar import PolarCode
+from ldpcash.privacy.answers import LEAST_EPSILON, MOST_EPSILON, MOST_WIDTH, WORDS, Answers
 
-MAX_SYMBOL_WIDTH = 6
-MAX_LENGTH = 4096  # of codes for channels, of which a server has sums of each
+_LONGEST = 65536  # of codes
+_CHECKS = 6  # bits that `code_of_symbols` adds to an item's
 
 
 class SymbolResponse:
-    """Randomized response on g = 2**b symbols: the truth, or a random symbol; and its statistics.
+    """A randomizer of symbols of b bits, and the statistics of what comes of it.
 
     Args:
         epsilon: its privacy.
         width: b, bits of a symbol.
+        blank: whether it has a blank, for epsilon up to 40.
 
-    >>> response = SymbolResponse(2.0, 2)
-    >>> round(response.truth, 3), round(response.noise, 3)
-    (0.615, 0.939)
-    >>> np.sqrt(response.variance(np.array([0.7]), 10_000)).round(3)
-    array([0.01])
-    >>> response.p_value(np.array([0.0, 0.7]), np.zeros(2), 10_000).round(2)
-    array([0.5, 0. ])
+    >>> response = SymbolResponse(2.0, 3)
+    >>> round(response.true, 3), round(response.noise(empty=0.0), 3)
+    (0.444, 0.851)
+    >>> blank = SymbolResponse(2.0, 2, blank=True)
+    >>> round(blank.noise(empty=0.0), 3), round(blank.noise(empty=1.0), 3)
+    (0.939, 0.61)
     """
 
-    def __init__(self, epsilon: float, width: int) -> None:
-        g = 2**width
-        # Beyond 700 exp overflows, and lambda is the same float. It is rounded down, by far more
-        # than what exp and expm1 are off, to be safe.
-        bounded = min(positive("epsilon", epsilon), 700.0)
-        safe = 1 - 2.0**-48
-        self.symbols = g
-        #: lambda: how often the truth is told, a random symbol else. The likeliest symbol is then
-        #: e^eps times as likely as any other.
-        self.truth = math.expm1(bounded) / (math.exp(bounded) + g - 1) * safe
-        self.threshold = np.uint64(self.truth * 2.0**64)  #: the truth, if a random word is below it
-        self.match = self.truth + (1 - self.truth) / g  #: how often the right symbol is sent
-        self.noise = 1 / (self.truth * math.sqrt(g - 1))  #: see `Channels.noise`
-
-    def variance(self, frequency: Reals, clients: int) -> Reals:
-        """Variance of the estimate of a frequency from N reports.
-
-        Of clients that do not hold the item and of clients that do, each a coin of its own.
-        """
-        g, held = self.symbols, np.clip(frequency, 0, 1)
-        own = g**2 * self.match * (1 - self.match) / (self.truth * (g - 1)) ** 2
-        return np.asarray(((1 - held) * self.noise**2 + held * own) / clients)
-
-    def p_value(self, estimate: Reals, others: Reals, clients: int) -> Reals:
-        """Probability of at least this estimate for an item that nobody holds.
-
-        Clients that match such an item are binomial with 1/g. Those who hold another item of its
-        channel, a known fraction ``others``, match it with some probability up to p, and their
-        variance is taken to be the largest that this allows.
-        """
-        g, held = self.symbols, np.clip(others, 0, 1)
-        match = min(0.5, self.match)
-        excess = g**2 * match * (1 - match) / (g - 1)
-        estimate = np.asarray(estimate) / np.sqrt(1 - held + held * excess)
-        matches = clients / g * (1 + estimate * self.truth * (g - 1))
-        matches = np.clip(matches, 1e-9, clients)
-        return np.asarray(betainc(matches, clients - matches + 1, 1 / g))
-
-
-def best_symbol_width(epsilon: float) -> int:
-    """Bits of a symbol that tell the server most: the b with the least noise.
-
-    >>> [best_symbol_width(epsilon) for epsilon in (0.5, 1.0, 2.0, 4.0)]
-    [1, 2, 3, 6]
-    """
-    return min(range(1, MAX_SYMBOL_WIDTH + 1), key=lambda b: SymbolResponse(epsilon, b).noise)
-
-
-class SymbolBlocks:
-    """Where the symbols of a codeword lie.
-
-    For b > 1, words consist of blocks of 2**b coordinates, and the coordinates of a block are all
-    sums of b bits: the block is one symbol, written in the Hadamard code. A polar code has such
-    words if each information index has exactly one 0 among the b bits of the index that number the
-    coordinates of a block. For b = 1 a block is one coordinate.
-
-    Args:
-        n: length of the code.
-        width: b, bits of a symbol.
-
-    >>> blocks = SymbolBlocks(16, 2)
-    >>> blocks.count, blocks.allowed().tolist()
-    (4, [1, 2, 5, 6, 9, 10, 13, 14])
-    >>> words = PolarCode(16, [13, 14]).encode([[0, 0], [1, 0]])
-    >>> blocks.symbols_of(words).tolist()
-    [[0, 0, 0, 0], [2, 2, 2, 2]]
-    """
-
-    def __init__(self, n: int, width: int) -> None:
-        self.width = whole_number("width", width, 1, MAX_SYMBOL_WIDTH)
-        self.n = n
-        self.size, self._place = self._layout(self.width)
-        self.least = self.size << self._place  # the length of the shortest code
-        if n < self.least:
-            raise ValueError(f"n = {n!r}: {width}-bit symbols need n >= {self.least}")
-        self._shape = (n // self.least, self.size, 1 << self._place)  # of a codeword
-        self.count = n // self.size
-        last = np.zeros(self._shape, dtype=bool)
-        last[:, -1] = self.size > 1  # the sum of no bits
-        self.live = ~last.ravel()  #: (n,): coordinates that carry something
-
-    @staticmethod
-    def _layout(width: int) -> tuple[int, int]:
-        """Coordinates of a block, and which bit of their index is the lowest that numbers them.
-
-        Where a block lies matters only to the decoder. These places decode best at k = 40.
-        """
-        return (1, 0) if width == 1 else (2**width, {2: 0, 3: 1}.get(width, 3))
+    def __init__(self, epsilon: float, width: int, blank: bool = False) -> None:
+        self.epsilon = positive("epsilon", epsilon)
+        self.width = whole_number("width", width, 1, MOST_WIDTH)
+        self.blank = bool(blank)
+        self.symbols = g = 2**self.width
+        if self.blank:
+            any_symbol, true, _, _ = Answers(self.epsilon, self.width).coins
+            any_empty = any_symbol
+        else:
+            # Beyond 700 exp overflows, and the coin is the same. It is rounded down, by far more
+            # than what exp and expm1 are off, to be safe.
+            bounded = min(self.epsilon, 700.0)
+            share = math.expm1(bounded) / (math.exp(bounded) + g - 1) * (1 - 2.0**-48)
+            true = int(share * WORDS)
+            any_symbol, any_empty = WORDS - true, WORDS
+        # A coin is a random word. These are the last ones that mean: true, any symbol; for clients
+        # that hold nothing, any symbol. What is beyond them is a blank.
+        self._last = np.array([true - 1, true + any_symbol - 1, any_empty - 1], dtype=np.uint64)
+        self.true = true / WORDS  #: how often the truth is told
+        self.any = any_symbol / WORDS  #: how often any symbol is sent instead
+        self.any_empty = any_empty / WORDS  #: how often by a client that holds nothing
+        self.match = self.true + self.any / g  #: how often the right symbol is sent
 
     @classmethod
-    def shortest(cls, k: int, width: int) -> int:
-        """The length with at most one information bit in four of the indices that symbols allow.
+    def best(
+        cls, epsilon: float, empty: float = 0.0, widths: range = range(1, MOST_WIDTH + 1)
+    ) -> SymbolResponse:
+        """The one with the least noise.
 
-        It is no less than blocks need, and 4096 at most.
+        Args:
+            epsilon: its privacy.
+            empty: the fraction of clients that is expected to hold nothing.
+            widths: bits of a symbol that are possible.
 
-        >>> SymbolBlocks.shortest(40, 3)
-        512
+        >>> [SymbolResponse.best(epsilon).width for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
+        [1, 2, 3, 6, 12]
+        >>> SymbolResponse.best(2.0, empty=0.9).blank
+        True
         """
-        size, place = cls._layout(width)
-        return min(max(size * 2 ** math.ceil(math.log2(4 * k / width)), size << place), MAX_LENGTH)
+        empty = real_number("empty", empty, 0, 1)
+        kinds = [False]
+        if LEAST_EPSILON <= positive("epsilon", epsilon) <= MOST_EPSILON and empty > 0:
+            kinds.append(True)
+        family = [cls(epsilon, b, blank) for blank in kinds for b in widths]
+        return min(family, key=lambda one: one.noise(empty))
 
-    def allowed(self) -> NDArray[np.intp]:
-        """The indices that may carry information."""
-        if self.size == 1:
-            return np.arange(self.n)
-        ones = np.bitwise_count(np.arange(self.n) >> self._place & (self.size - 1))
-        return np.flatnonzero(ones == self.width - 1)
+    def noise(self, empty: float) -> float:
+        """Standard deviation of a frequency's estimate times sqrt(N), for an item that few hold, if
+        this fraction of the clients holds nothing."""
+        answers = (1 - empty) * (self.true + self.any) + empty * self.any_empty
+        return math.sqrt(answers / (self.symbols - 1)) / self.true
 
-    def symbols_of(self, words: Bits) -> Counts:
-        """``(M, n)`` codewords to their ``(M, blocks)`` symbols."""
-        words = words.reshape(len(words), *self._shape)
-        if self.width > 1:  # coordinate c is the sum of the bits at which c is 0
-            words = words[:, :, [self.size - 1 - 2**i for i in range(self.width)]]
-        powers = 2 ** np.arange(self.width, dtype=np.uint8)
-        return (words * powers[:, None]).sum(axis=2, dtype=np.uint8).reshape(len(words), -1)
+    def send(self, symbols: Counts, held: NDArray[np.bool_], rng: Generator | None) -> Counts:
+        """What clients send: ``(B,)`` symbols and whether they hold one, to ``(B,)``.
 
-    def means_of(self, counts: NDArray[Any], scale: float) -> Reals:
-        """Counts ``(K, blocks * 2**b)`` of symbols to what they say of each coordinate, ``(K, n)``.
+        A blank is sent as g. Every choice compares whole numbers, so that all probabilities are
+        exact.
 
-        That is a Walsh-Hadamard transform of every block, times ``scale``; 0 where a coordinate is
-        not live.
+        Args:
+            symbols: the true ones, below g.
+            held: False for a client that holds nothing, whatever its symbol.
+            rng: in simulations; None, the operating system's randomness.
 
-        >>> SymbolBlocks(2, 1).means_of(np.array([[1, 5, 4, 2]]), 0.5)  # zeros and ones at 2 places
-        array([[ 2., -1.]])
+        >>> response = SymbolResponse(30.0, 2)
+        >>> response.send(np.array([3, 2]), np.array([True, True]), None)
+        array([3, 2])
         """
-        # The cells of a block number its symbols; a codeword's coordinates are [high, block, low].
-        high, _, low = self._shape
-        rows, symbols = len(counts), 2**self.width
-        spectrum: Reals = counts.astype(np.float64)
-        half = 1
-        while half < symbols:
-            pairs = spectrum.reshape(rows, -1, 2, half)
-            spectrum = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]])
-            spectrum = np.moveaxis(spectrum, 0, 2)
-            half *= 2
-        spectrum = spectrum.reshape(rows, high, low, symbols)
-        # Coordinate c is the sum number ~c of the bits; a sum of 1 makes the spectrum negative.
-        y = np.moveaxis(spectrum[..., :0:-1] * -scale, -1, 2)
-        if self.size > 1:
-            y = np.concatenate([y, np.zeros((rows, high, 1, low))], axis=2)
-        return np.ascontiguousarray(y).reshape(rows, self.n)
+        coin = random_words(held.shape, 64, rng)
+        sent = random_words(held.shape, 16, rng).astype(np.intp) % self.symbols
+        true, any_symbol, any_empty = self._last
+        sent = np.where(held & (coin <= true), symbols, sent)
+        answers = np.where(held, coin <= any_symbol, coin <= any_empty)
+        return np.where(answers, sent, self.symbols)
+
+    def variance(self, frequency: Reals, answers: ArrayLike, clients: int) -> Reals:
+        """Variance of the estimate of a frequency, from A answers of N clients.
+
+        An answer of a client that does not hold the item matches with 1/g; one that does is a coin
+        of its own.
+
+        >>> np.sqrt(SymbolResponse(2.0, 2).variance(np.array([0.7]), 10_000, 10_000)).round(3)
+        array([0.01])
+        """
+        g, held = self.symbols, np.clip(frequency, 0, 1) * clients
+        answering = self.true + self.any
+        own = self.match * (g - 1) ** 2 + answering - self.match - (self.true * (g - 1)) ** 2
+        others = np.maximum(np.asarray(answers) - held * answering, 0)
+        scale = (clients * self.true * (g - 1)) ** 2
+        return np.asarray((others * (g - 1) + held * own) / scale)
+
+    def p_value(self, estimate: Reals, others: Reals, answers: int, clients: int) -> Reals:
+        """Probability of at least this estimate for an item that nobody holds.
+
+        Answers that match such an item are binomial with 1/g. Those who hold another item of its
+        channel, a known fraction ``others``, match it with some probability up to that of the right
+        symbol, and their variance is taken to be the largest that this allows.
+
+        >>> response, estimate = SymbolResponse(2.0, 2), np.array([0.0, 0.7])
+        >>> response.p_value(estimate, np.zeros(2), 10_000, 10_000).round(2)
+        array([0.51, 0.  ])
+        """
+        g = self.symbols
+        held = np.clip(np.asarray(others) * clients / max(answers, 1), 0, 1)
+        match = min(0.5, self.match)
+        excess = max(1.0, g**2 * match * (1 - match) / (g - 1))
+        estimate = np.asarray(estimate) / np.sqrt(1 - held + held * excess)
+        matches = (answers + estimate * clients * self.true * (g - 1)) / g
+        matches = np.clip(matches, 1e-9, max(answers, 1))
+        return np.asarray(betainc(matches, answers - matches + 1, 1 / g))
 
 
-def symbol_code(k: int, width: int, strength: float, n: int | None = None) -> PolarCode:
-    """A polar code whose words are made of symbols of b bits, for a signal of given strength.
+def symbol_code(k: int, width: int) -> PolarCode:
+    """The code for items of k bits and symbols of b bits that a client sends.
+
+    Where b is at most 3 the code's own symbols have six bits, which clients see from several sides
+    (`ldpcash.protocols.views`). It is long where decoding costs little, and as short as works well
+    where symbols are wide.
 
     Args:
         k: bits of an item.
-        width: b, bits of a symbol; for b = 1 it is the ga code.
-        strength: f sqrt(N) / noise at which the code should work.
-        n: length, `SymbolBlocks.shortest` unless given.
+        width: b.
 
-    >>> symbol_code(40, 3, 8.0).n
-    512
+    >>> symbol_code(40, 3), symbol_code(40, 12)
+    (PolarCode(2048, 40), PolarCode(32768, 40))
     """
-    k = whole_number("k", k, 1)
-    width = whole_number("width", width, 1, MAX_SYMBOL_WIDTH)
-    strength = positive("strength", strength)
-    n = SymbolBlocks.shortest(k, width) if n is None else whole_number("n", n, 1, MAX_LENGTH)
-    blocks = SymbolBlocks(n, width)
-    allowed = blocks.allowed()
-    if len(allowed) < k:
-        raise ValueError(
-            f"n = {n}: a code of {width}-bit symbols has {len(allowed)} < k = {k} bits"
-        )
-    rank = reliability(n, "ga", math.sqrt(np.count_nonzero(blocks.live)) / strength)[allowed]
-    return PolarCode(n, allowed[np.argsort(rank, kind="stable")[-k:]])
+    whole_number("k", k, 1)
+    own = _own_width(width)
+    return code_of_symbols(k, _length(k, own), own)
+
+
+def widest(k: int) -> int:
+    """The most bits that symbols can have, for items of k bits.
+
+    >>> [widest(k) for k in (8, 128, 1000)]
+    [12, 12, 8]
+    """
+    return max(b for b in range(1, MOST_WIDTH + 1) if _length(k, _own_width(b)) <= _LONGEST)
+
+
+def _own_width(width: int) -> int:
+    return 6 if width <= 3 else width
+
+
+def _length(k: int, own: int) -> int:
+    room = 4 if own <= 6 else 2 if own <= 8 else 4 / 3  # bits of all symbols over those needed
+    return int(2 ** (own + math.ceil(math.log2(room * (k + _CHECKS) / own))))

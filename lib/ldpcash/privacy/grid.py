@@ -17,8 +17,9 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 
-from ldpcash.base.checks import real_number, whole_number
+from ldpcash.base.checks import fraction, real_number, whole_number
 from ldpcash.privacy.discrete import MOST_SCALE
 
 _LEAST_SCALE = 64  # steps: grids get finer until the noise is this wide
@@ -93,6 +94,24 @@ class Grid:
         far = grid_delta(epsilon, self.scale, 2 * self.level, self.weight * reports)
         squares = max(4 * self.weight, self.apart) * reports
         return max(far, grid_delta(epsilon, self.scale, self.level, squares))
+
+    def largest_norm(self, n: int, rejection: float = 1e-6) -> float:
+        """The norm that an honest report exceeds with probability ``rejection``.
+
+        The square of the norm of a unit signal in noise of scale sigma is sigma^2 times a
+        noncentral chi-square variable with n degrees of freedom and noncentrality 1 / sigma^2. A
+        client without an item has noise alone, and exceeds it less often.
+
+        Args:
+            n: numbers that a report has.
+            rejection: the probability that an honest report is refused.
+
+        >>> round(safe_grid(1.0, 1e-4, 6.3714, 64, 64).largest_norm(64), 1)
+        73.4
+        """
+        rejection = fraction("rejection", rejection)
+        sigma = self.scale * self.step
+        return sigma * math.sqrt(scipy.stats.ncx2.isf(rejection, n, 1 / sigma**2))
 
 
 def safe_grid(

@@ -141,6 +141,15 @@ class Blank(Protocol):
                 value = np.where(outcome == true_outcome, mine, value)
         return view, outcome >> 1, value
 
+    def honest(self, reports: Reals) -> NDArray[np.bool_]:
+        """Whether each report, ``(N, n)``, has at most the norm of the loudest message.
+
+        What travels is a message, of which a server can see that it is one.
+        """
+        loudest = self._scale * np.sqrt(np.square(self._heard[:, 1:]).sum(axis=1).max())
+        with np.errstate(over="ignore", invalid="ignore"):  # cheats send what they like
+            return np.asarray(np.linalg.norm(reports, axis=1) <= loudest * (1 + 1e-9))
+
     def mean_reports(
         self, bits: ArrayLike, frequency: float, clients: int, rng: Generator
     ) -> Reals:

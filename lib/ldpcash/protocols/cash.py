@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ldpcash.base.arrays import Reals, as_items
 from ldpcash.base.checks import fraction, positive
@@ -65,6 +65,21 @@ class Cash(Protocol):
     def grid(self) -> Grid:
         """Where reports lie, and the noise that keeps the promise there."""
         return safe_grid(self.epsilon, self.delta, self.sigma, self.code.n, self.code.max_weight)
+
+    @cached_property
+    def limit(self) -> float:
+        """The norm that one honest report in a million exceeds."""
+        return self.grid.largest_norm(self.code.n)
+
+    def honest(self, reports: Reals) -> NDArray[np.bool_]:
+        """Whether each report, ``(N, n)``, has at most the norm `limit`; NaN has none.
+
+        >>> cash = Cash(PolarCode.construct(64, 8), epsilon=2.0)
+        >>> cash.honest(np.array([[0.0] * 64, [100.0] * 64])).tolist()
+        [True, False]
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # cheats send what they like
+            return np.asarray(np.square(reports).sum(axis=1) <= self.limit**2)
 
     def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator | None = None) -> Reals:
         """Steps 2 to 4: signal or nothing, plus noise in every coordinate.

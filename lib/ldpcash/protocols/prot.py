@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ldpcash.base.arrays import Counts, Reals, as_items, plus_or_minus
 from ldpcash.base.checks import one_of, positive
@@ -90,6 +90,17 @@ class Prot(Protocol):
         sent = np.zeros(signs.shape)
         sent[client, coordinate] = self.amplitude * sign
         return sent
+
+    def honest(self, reports: Reals) -> NDArray[np.bool_]:
+        """Whether each report, ``(N, n)``, is one entry of the amplitude: every honest one is.
+
+        >>> prot = Prot(PolarCode.construct(2, 1), 1.0)
+        >>> prot.honest(np.array([[prot.amplitude, 0], [prot.amplitude] * 2, [1, 0]])).tolist()
+        [True, False, False]
+        """
+        size = np.abs(reports)
+        allowed = ((size == self.amplitude) | (size == 0)).all(axis=1)
+        return np.asarray(allowed & (np.count_nonzero(size, axis=1) == 1))
 
     def mean_reports(
         self, bits: ArrayLike, frequency: float, clients: int, rng: Generator

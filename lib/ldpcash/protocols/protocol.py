@@ -49,16 +49,26 @@ class ReportSum:
 
     Sums from different machines add up, so reports can be collected anywhere and in any order.
 
-    >>> here, there = ReportSum(2), ReportSum(2)
-    >>> here.add([[1.0, 0.0], [3.0, 2.0]])
-    >>> there.add([[2.0, 4.0]])
-    >>> (here + there).mean
-    array([2., 2.])
+    Args:
+        source: the protocol, and reports that no honest client of it sends are left out and counted
+            (`Protocol.honest`; `Cash` loses one honest report in a million). Or n, the length of a
+            report, and all finite numbers count.
+
+    >>> from ldpcash import Prot
+    >>> prot = Prot(PolarCode.construct(2, 1), epsilon=1.0)
+    >>> here, there = ReportSum(prot), ReportSum(prot)
+    >>> here.add([[prot.amplitude, 0.0], [1e9, 0.0], [float("nan"), 0.0]])
+    >>> there.add([[0.0, prot.amplitude]])
+    >>> (here + there).mean / prot.amplitude, (here + there).rejected
+    (array([0.5, 0.5]), 2)
     """
 
-    def __init__(self, n: int) -> None:
-        self.total = np.zeros(whole_number("n", n, 1))
+    def __init__(self, source: Protocol | int) -> None:
+        self.protocol = source if isinstance(source, Protocol) else None
+        n = source.code.n if isinstance(source, Protocol) else whole_number("n", source, 1)
+        self.total = np.zeros(n)
         self.count = 0
+        self.rejected = 0  #: reports that no honest client sends
 
     def add(self, reports: ArrayLike) -> None:
         """Take in reports, ``(..., n)``."""
@@ -67,9 +77,13 @@ class ReportSum:
             raise ValueError(
                 f"reports has shape {array.shape}: the last dimension must be {self.total.size}"
             )
-        if not np.isfinite(array).all():
-            raise ValueError("reports holds NaN or infinity: nothing of it was added")
         array = array.reshape(-1, self.total.size)
+        if self.protocol is not None:
+            honest = self.protocol.honest(array)
+            self.rejected += int(np.count_nonzero(~honest))
+            array = array[honest]
+        elif not np.isfinite(array).all():
+            raise ValueError("reports holds NaN or infinity: nothing of it was added")
         self.total += array.sum(axis=0)
         self.count += len(array)
 
@@ -79,9 +93,13 @@ class ReportSum:
                 f"n = {other.total.size}: only sums of the same length, {self.total.size},"
                 " can be added"
             )
-        both = ReportSum(self.total.size)
+        mine, others = (type(one.protocol).__name__ for one in (self, other))
+        if mine != others:
+            raise ValueError(f"other = a sum checked for {others}: this one is for {mine}")
+        both = ReportSum(self.protocol or self.total.size)
         both.total = self.total + other.total
         both.count = self.count + other.count
+        both.rejected = self.rejected + other.rejected
         return both
 
     @property
@@ -133,6 +151,13 @@ class Protocol(ABC):
     @abstractmethod
     def estimate(self, y: ArrayLike) -> Estimate:
         """The server's side, steps 8 to 12: means ``(..., n)`` to items and frequencies."""
+
+    def honest(self, reports: Reals) -> NDArray[np.bool_]:
+        """Whether an honest client could have sent each report: ``(N, n)`` to ``(N,)``.
+
+        A protocol says what it can; here only that reports are finite.
+        """
+        return np.asarray(np.isfinite(reports).all(axis=1))
 
     def _means(self, y: ArrayLike) -> Reals:
         """``y`` as an array of floats, if it can be estimated from."""
