@@ -26,8 +26,9 @@ BITS = NAMES.pack(["ANNA", "BOB", "CAY", "DORA"])
 COUNTS = np.array([9000, 6000, 4000, 30])
 OPTIONS = [  # of plans
     {},
-    {"groups": 3},
     {"width": 1},
+    {"width": 10},
+    {"empty": 0.9, "width": 2},
     {"width": 1, "decision": "hard"},
     {"protocol": "Cash", "count": 16},
 ]
@@ -103,19 +104,3 @@ def client_means(protocol, item, held, clients, trials, rng):
     holds = np.tile(np.arange(clients) < held, trials)
     sent = protocol.reports(np.tile(item, (clients * trials, 1)), holds, rng)
     return sent.reshape(trials, clients, -1).mean(axis=1)
-
-
-def client_sums(kind, items, own, counts, clients, trials, rng):
-    """Sums of client-by-client reports of many collections: a list of arrays."""
-    who = np.repeat(np.arange(len(counts)), counts)
-    bits = np.zeros((clients, items.shape[1]), dtype=np.uint8)
-    bits[: len(who)] = items[who]
-    channel = np.full(clients, -1)
-    channel[: len(who)] = own[who]
-    found = []
-    for _ in range(trials):
-        seeds = rng.integers(0, 2**64, clients, dtype=np.uint64)
-        sums = kind.empty()
-        kind.add(sums, seeds, kind.reports(bits, channel, seeds, rng))
-        found.append(sums)
-    return found

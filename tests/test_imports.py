@@ -48,7 +48,7 @@ def test_the_rooms_are_the_folders_and_what_the_package_says():
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert sorted(ROOMS) == sorted(folders)
     assert tuple(re.findall(r"^    (\w+)  +\S", ldpcash.__doc__, re.MULTILINE)) == ROOMS
-    assert [path.name for path in PACKAGE.glob("*.py")] == ["__init__.py"]
+    assert sorted(path.name for path in PACKAGE.glob("*.py")) == ["__init__.py", "__main__.py"]
 
 
 @pytest.fixture

@@ -30,9 +30,9 @@ from ldpcash import (
     sweep,
 )
 from ldpcash.base.arrays import Bits, Counts, Reals
-from ldpcash.beyond.census import METHODS, PEM, census_names, compare_methods
+from ldpcash.beyond.bodies import body
 from ldpcash.beyond.compare import contenders
-from ldpcash.beyond.pem import Pem
+from ldpcash.beyond.histograms import PEERS, PEM
 from ldpcash.codec.crc import with_checks
 from ldpcash.codec.hadamard import MAX_SYMBOL
 from ldpcash.histogram.collector import Collector
@@ -275,61 +275,74 @@ def stream(clients: int = 10_000_000, at_once: int = 10_000) -> None:
 
 def census_clients(clients: int, rng: np.random.Generator) -> tuple[Bits, Counts]:
     """Which name each client has; -1 for one that the census does not list."""
-    names = census_names()
-    share = [*names.share, 1 - names.share.sum()]
-    who = rng.choice(len(share), clients, p=share)
+    names = body("census", 40)
+    who = rng.choice(len(names.share) + 1, clients, p=[*names.share, names.empty])
     return names.bits, np.where(who == len(names.bits), -1, who)
 
 
-def histograms(epsilon: float = 2.0, clients: int = 10**6) -> None:
-    """What a client and the server spend, method by method, on census names, and what they get."""
+def fresh_collector(plan: Plan, issued: int) -> Collector:
+    collector = Collector(plan, bytes(16))
+    collector.issue(issued)
+    return collector
+
+
+def take_in(plan: Plan, tickets: Any, sent: Any) -> None:
+    fresh_collector(plan, len(tickets)).add(tickets, sent)
+
+
+def take_in_bytes(plan: Plan, issued: int, stream: bytes) -> None:
+    fresh_collector(plan, issued).receive_stream([stream])
+
+
+def histograms(clients: int = 10**6, some: int = 200_000) -> None:
+    """What a client and the server spend on census names, for each epsilon, and a peer."""
     print()
-    print(
-        f"Histograms of names, 40 bits, epsilon {epsilon}, plans for N = {clients:,}; recall of the"
-    )
-    print("ten most frequent names, precision and mean error of frequencies from 4 populations")
-    print(
-        f"{'':<14} {'bytes':>8} {'client':>9} {'server':>9} {'search':>8} {'N = 10^6':>9}", end=" "
-    )
-    print(f"{'recall':>7} {'precise':>7} {'error':>8}")
-    print(f"{'':<14} {'a client':>8} {'us':>9} {'us/report':>9} {'s':>8} {'s':>9}")
+    print(f"Histograms of names, 40 bits, plans for N = {clients:,}; best of 3 rounds")
+    print(f"{'':<20} {'bytes':>8} {'client':>9} {'add':>9} {'receive':>9} {'search':>8}")
+    print(f"{'':<20} {'a client':>8} {'us':>9} {'us/report':>9} {'us/report':>9} {'s':>8}")
     rng = np.random.default_rng(1)
-    for name, options in METHODS.items():
-        if name == PEM:
-            pem = Pem(40, epsilon, **options)
-            some = 4000
-            bits, who = census_clients(some, rng)
-            start = time.perf_counter()
-            reports = pem.reports(bits[who], who >= 0, rng)
-            made = time.perf_counter()
-            pem.search(reports)
-            added = found = time.perf_counter()  # it hashes all reports again: all is "server"
-            size = pem.report_size
-        else:
-            plan = Plan.choose(clients, 40, epsilon, **options)
-            some = 50 if options.get("protocol") == "Cash" else 100_000
-            bits, who = census_clients(some, rng)
-            collector = Collector(plan)
-            start = time.perf_counter()
-            sent = plan.reports(bits[who], who >= 0, rng)
-            made = time.perf_counter()
-            collector.add(*sent)
-            added = time.perf_counter()
-            collector.histogram()
-            found = time.perf_counter()
-            size = plan.report_size
-        client, server = 1e6 * (made - start) / some, 1e6 * (added - made) / some
-        total = server + found - added
-        [score] = compare_methods([name], [clients], [epsilon], trials=4, seed=1)
-        print(f"{name:<14} {size:8,} {client:9.2f} {server:9.2f}", end=" ")
-        print(f"{found - added:8.2f} {total:9.1f} {score.recall(10)[0]:7.2f}", end=" ")
-        print(f"{1 - score.false_rate:7.2f} {score.frequency_error:8.5f}")
+    bits, who = census_clients(some, rng)
+    for epsilon in (1.0, 2.0, 4.0, 8.0):
+        plan = Plan.choose(clients, 40, epsilon)
+        tickets = Collector(plan, bytes(16)).issue(some)
+        sent = plan.reports(bits[who], who >= 0, tickets, rng)
+        stream = plan.to_bytes(tickets, sent)
+        names = body("census", 40)
+        *counts, empty = rng.multinomial(clients, [*names.share, names.empty]).tolist()
+        full = draw_collector(plan, names.bits, counts, rng, empty)
+
+        times = best_times(
+            {
+                "issue": partial(fresh_collector, plan, some),
+                "client": partial(plan.reports, bits[who], who >= 0, tickets, rng),
+                "add": partial(take_in, plan, tickets, sent),
+                "receive": partial(take_in_bytes, plan, some, stream),
+                "search": full.histogram,
+            },
+            3,
+        )
+        print(f"{f'symbols, epsilon {epsilon:g}':<20} {plan.report_size:8,}", end="")
+        for name in ("client", "add", "receive"):
+            less = 0.0 if name == "client" else times["issue"]
+            print(f" {1e6 * (times[name] - less) / some:9.3f}", end="")
+        print(f" {times['search']:8.2f}")
+    kind, options = PEERS[PEM]
+    pem, few = kind(40, 2.0, **options), 4000
+    start = time.perf_counter()
+    reports = pem.reports(bits[who[:few]], who[:few] >= 0, rng)
+    made = time.perf_counter()
+    pem.search(reports)  # which hashes all reports again at every candidate
+    found = time.perf_counter()
+    print(
+        f"{f'{PEM}, epsilon 2':<20} {pem.report_size:8,} {1e6 * (made - start) / few:9.3f}", end=""
+    )
+    print(f" {'':>9} {1e6 * (found - made) / few:9.3f} {'':>8}")
 
 
 def histogram_growth(epsilon: float = 2.0) -> None:
     """Seconds and MiB as N, K and k grow, and the slopes of their logarithms."""
-    names = census_names()
-    share = [*names.share, 1 - names.share.sum()]
+    names = body("census", 40)
+    share = [*names.share, names.empty]
     rng = np.random.default_rng(1)
 
     def streamed(clients: int, count: int = 256) -> Task:

@@ -22,9 +22,9 @@ TRIALS = {1.0: 64, 2.0: 32, 4.0: 12, 8.0: 4}  # for each epsilon: the larger, th
 def main() -> None:
     with Processes(cores()) as executor, TABLE.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
+        counted = ("top10", "found", "false", "covered")
         table.writerow(
-            ["body", "k", "clients", "epsilon", "trials", "top10", "found", "false", "covered"]
-            + ["coverage", "low", "high"]
+            ["body", "k", "clients", "epsilon", "trials", *counted, "coverage", "low", "high"]
         )
         for body, k, clients, epsilon in product(
             ("english", "german"), LENGTHS, (100_000, 1_000_000), TRIALS
@@ -33,7 +33,7 @@ def main() -> None:
             [score] = measure([setting], TRIALS[epsilon], 2026, executor)
             total = score.total
             rate = [f"{x:.4f}" for x in score.coverage] if score.true else ["", "", ""]
-            counts = [total.top10, total.found, total.false, total.covered]
+            counts = [getattr(total, name) for name in counted]
             row = [body, k, clients, f"{epsilon:g}", score.trials, *counts, *rate]
             table.writerow(row)
             file.flush()

@@ -46,8 +46,9 @@ def imports(package: Path = PACKAGE) -> Iterator[tuple[str, str]]:
 
 
 def room_of(module: str) -> str:
-    """The room of a module; nothing for the package itself, which is in none."""
-    return module.split(".")[1] if "." in module else ""
+    """The room of a module; nothing for the package and its command, which are in none."""
+    part = module.split(".")[1:2]
+    return part[0] if part and part[0] in ROOMS else ""
 
 
 def arrows(pairs: set[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -108,3 +108,25 @@ def test_a_copy_without_a_repository_uses_the_current_folder(tmp_path, monkeypat
     )
     monkeypatch.chdir(tmp_path)
     assert home_folder() == tmp_path
+
+
+def test_others_may_read_it_unless_they_may_not(tmp_path):
+    before = os.umask(0o022)
+    try:
+        write_whole(tmp_path / "open", b"")
+        write_whole(tmp_path / "closed", b"", mode=0o600)
+    finally:
+        os.umask(before)
+    assert [os.stat(tmp_path / name).st_mode & 0o777 for name in ("open", "closed")] == [
+        0o644, 0o600]  # fmt: skip
+
+
+def test_what_is_lasting_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
+    path, steps = tmp_path / "file", []
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", lambda number: steps.append(path.read_bytes()))
+    write_whole(path, b"new", lasting=True)
+    assert steps == [b"old"]
+    assert path.read_bytes() == b"new"
+    write_whole(path, b"newer")
+    assert len(steps) == 1

@@ -59,14 +59,52 @@ def test_only_words_that_hash_to_their_channel_are_candidates(monkeypatch):
     assert sum(map(len, pools)) < 40
 
 
-def test_intervals_cover():
-    plan = Plan.choose(20_000, 20, 3.0, hash_seed=5, count=8, list_size=8)
+@pytest.mark.parametrize(
+    ("options", "items"), [({}, 400), ({"width": 9, "count": 64}, 100)], ids=["plain", "wide"]
+)
+def test_intervals_of_what_is_found_cover(options, items):
+    """Of items near the threshold, some of which are found, with lighter ones beside them.
+
+    A two-sided test against 95 %.
+    """
+    plan = Plan.choose(100_000, 40, 3.0, hash_seed=5, **options)
     rng = np.random.default_rng(6)
-    covered = 0
-    for _ in range(200):
-        line = draw_collector(plan, BITS, COUNTS, rng, 970).histogram(NAMES)[0]
-        covered += line.low <= 0.45 <= line.high
-    assert covered >= scipy.stats.binom.ppf(FALSE_ALARM, 200, 0.95)
+    light = 0.6 * plan.smallest(100_000)
+    shares = np.array([*plan.smallest(100_000) * np.linspace(0.85, 1.3, 10), *[light] * 10])
+    covered = found = 0
+    while found < items:
+        bits = rng.integers(0, 2, (20, 40), dtype=np.uint8)
+        counts = rng.binomial(100_000, shares)
+        held = {row.tobytes(): c / 100_000 for row, c in zip(bits, counts, strict=True)}
+        for line in draw_collector(
+            plan, bits, counts, rng, 100_000 - int(counts.sum())
+        ).histogram():
+            true = held.get(line.item.tobytes())
+            if true is not None:
+                found += 1
+                covered += line.low <= true <= line.high
+    assert scipy.stats.binomtest(covered, found, 0.95).pvalue > FALSE_ALARM
+
+
+def test_what_a_channel_hears_of_others_is_taken_out():
+    """Symbols of more bits than channels have: a heavy item is no false one elsewhere."""
+    plan = Plan.choose(200_000, 20, 8.0, width=10, count=64)
+    assert not plan.channels.apart
+    counts = [60_000, 400, 300, 200]
+    lines = draw_collector(plan, BITS, counts, np.random.default_rng(1), 139_100).histogram(NAMES)
+    assert names_of(lines)[:3] == ["ANNA", "BOB", "CAY"]
+    assert set(names_of(lines)) <= {"ANNA", "BOB", "CAY", "DORA"}
+    for line, count in zip(lines, counts, strict=False):
+        # Five standard errors, which is 2.55 half widths of the interval.
+        assert abs(line.frequency - count / 200_000) < 2.55 * (line.high - line.low) / 2
+
+
+def test_nothing_is_accepted_twice():
+    plan = Plan.choose(50_000, 20, 4.0, count=2)
+    rng = np.random.default_rng(8)
+    lines = draw_collector(plan, BITS, [20_000, 15_000, 9000, 4000], rng, 2000).histogram(NAMES)
+    assert set(names_of(lines)) >= {"ANNA", "BOB", "CAY", "DORA"}
+    assert len(set(names_of(lines))) == len(lines)
 
 
 def test_bits_without_a_packing():

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ldpcash import Point, SweepError, succinct_histogram, sweep
-from ldpcash.beyond.census import PACKING, census_names
+from ldpcash import Collector, Plan, Point, SweepError, succinct_histogram, sweep
+from ldpcash.beyond.bodies import body
 
 DASK = Path(sys.executable).with_name("dask")
 README = (Path(__file__).parents[2] / "README.md").read_text()
@@ -64,16 +64,40 @@ def test_the_readme_s_lines_move_a_sweep_to_a_cluster(cluster, tmp_path):
 
 
 def test_a_million_clients_have_the_same_histogram_there(cluster):
-    names = census_names()
-    strings = [*PACKING.unpack(names.bits), None]
-    share = [*names.share, 1 - names.share.sum()]
+    names = body("census", 40)
+    strings = [*names.packing.unpack(names.bits), None]
+    share = [*names.share, names.empty]
     who = np.random.default_rng(1).choice(len(share), 1_000_000, p=share)
     items = [strings[i] for i in who.tolist()]
-    options = {"epsilon": 2.0, "seed": 1, "packing": PACKING, "list_size": 16}
+    options = {"epsilon": 2.0, "seed": 1, "packing": names.packing, "list_size": 16}
     here = succinct_histogram(items, **options)
     assert {line.item for line in here[:3]} == {"JAMES", "JOHN", "ROBERT"}
     with cluster.get_executor() as executor:
         assert succinct_histogram(items, **options, executor=executor) == here
+        stream_of_reports_has_the_same_histogram_there(names, executor)
+
+
+def stream_of_reports_has_the_same_histogram_there(names, executor):
+    """300,000 of them, with noise between and replays in the end."""
+    clients = 300_000
+    plan = Plan.choose(clients, 40, 4.0, packing=names.packing)
+    here, there = (Collector(plan, bytes(16)) for _ in range(2))
+    rng, tickets = np.random.default_rng(1), here.issue(clients)
+    there.issue(clients)
+    who = rng.choice(len(names.bits), clients, p=names.share / names.share.sum())
+    mixed = plan.mixing.mix(names.bits)
+    sent = plan.channels.reports(mixed, plan.channel_of(mixed), who, tickets["seed"], rng)
+    reports = plan.to_bytes(tickets, sent)
+    half = clients // 2 * plan.report_size
+    stream = [reports[:half], b"noise", reports[half:], reports[-half:]]
+    here.receive_stream(stream)
+    there.receive_stream(stream, executor)
+    assert here.clients == there.clients == clients
+    assert here.rejected == there.rejected == {"foreign": 1, "replay": clients // 2}
+    np.testing.assert_array_equal(here.sums, there.sums)
+    lines = here.histogram()
+    assert {line.item for line in lines[:3]} == {"JAMES", "JOHN", "ROBERT"}
+    assert lines == there.histogram()
 
 
 def test_a_scheduler_that_dies_is_one_clear_error(cluster, tmp_path):

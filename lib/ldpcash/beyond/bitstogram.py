@@ -10,7 +10,8 @@ After Bassily, Nissim, Stemmer and Thakurta, "Practical locally private heavy hi
 An item that is frequent in its bucket decides all bits there. Each bit is decided from N / (2 R n)
 clients alone, so some are wrong, and a code has to correct them.
 
-Where we choose: the code is a polar code, decoded from hard decisions by a list decoder. As in `ldpcash.beyond.tree_hist`, clients are split between search and final count instead of halving
+Where we choose: the code is a polar code, decoded from hard decisions by a list decoder. As in
+`ldpcash.beyond.tree_hist`, clients are split between search and final count instead of halving
 epsilon, and items are accepted by the rule of all methods. The oracle of the paper sends one bit,
 which is ``values=2``; one of about e^eps + 1 values has less noise, and is taken unless given.
 """
@@ -78,7 +79,7 @@ class Bitstogram:
         rate: float | None = 1 / 3,
         list_size: int = 8,
         values: int | None = None,
-        final: float = 0.5,
+        final: float = 0.15,
         fdr: float = 0.05,
     ) -> None:
         self.k = whole_number("k", k, 1)

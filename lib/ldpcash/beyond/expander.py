@@ -39,6 +39,7 @@ from ldpcash.histogram.packing import Packing
 from ldpcash.paper.theory import simplex_error, strength_at
 
 _MOST_BITS = 60  # of a symbol
+_MOST_PAYLOAD = 16  # unless given
 
 
 class ExpanderBound:
@@ -49,15 +50,15 @@ class ExpanderBound:
     Args:
         k: bits of an item.
         epsilon: the privacy of each client's report.
-        payload: bits of the code that a symbol has. The server counts every symbol in every cell, so
-            there are not many.
+        payload: bits of the code that a symbol has. The server counts every symbol in every
+            cell, so there are not many: unless given, 16 at most.
         coordinates: M, symbols of a codeword, and groups of clients; as few as can be unless given.
         edges: d, how many hashes of other coordinates a symbol has besides.
         hashed: bits of each of those hashes.
         final: the part of clients that is kept for the final count.
         fdr: false-discovery rate that the final count aims at.
 
-    >>> bound = ExpanderBound(40, epsilon=2.0, payload=14)
+    >>> bound = ExpanderBound(40, epsilon=2.0)
     >>> bound.coordinates, bound.needed, bound.symbol
     (3, 3, 14)
     """
@@ -66,14 +67,16 @@ class ExpanderBound:
         self,
         k: int,
         epsilon: float,
-        payload: int = 16,
+        payload: int | None = None,
         coordinates: int | None = None,
         edges: int = 0,
         hashed: int = 0,
-        final: float = 0.5,
+        final: float = 0.1,
         fdr: float = 0.05,
     ) -> None:
         self.k = whole_number("k", k, 1)
+        if payload is None:
+            payload = math.ceil(self.k / math.ceil(self.k / _MOST_PAYLOAD))
         self.payload = whole_number("payload", payload, 1, _MOST_BITS)
         self.needed = -(-self.k // self.payload)  #: right symbols, without which no item is found
         coordinates = self.needed if coordinates is None else coordinates
@@ -122,9 +125,9 @@ class ExpanderBound:
     def smallest(self, clients: int) -> float:
         """The frequency at which enough symbols are right half the time, with Gaussian noise.
 
-        >>> bound = ExpanderBound(40, epsilon=2.0, payload=14)
+        >>> bound = ExpanderBound(40, epsilon=2.0)
         >>> round(bound.smallest(10**6), 4), round(bound.published(40, 2.0).smallest(10**6), 4)
-        (0.0101, 0.0183)
+        (0.0075, 0.0136)
         """
 
         def failure(strength: float) -> float:

@@ -21,9 +21,13 @@ from numpy.random import SeedSequence
 
 from ldpcash.base.checks import fraction, one_of, positive, whole_number
 from ldpcash.base.workers import Here
+from ldpcash.beyond.bitstogram import Bitstogram
 from ldpcash.beyond.bodies import BODIES, LENGTHS, body
 from ldpcash.beyond.codes import code_for_privacy
+from ldpcash.beyond.dictionary import Dictionary
+from ldpcash.beyond.expander import ExpanderBound
 from ldpcash.beyond.pem import Pem
+from ldpcash.beyond.tree_hist import TreeHist
 from ldpcash.codec.polar import PolarCode
 from ldpcash.histogram.collector import Entry
 from ldpcash.histogram.plan import Plan
@@ -32,6 +36,7 @@ from ldpcash.simulation.trials import binomial_interval
 
 OURS = "symbols"
 PEM = "PEM + OLH"
+KNOWN = "known candidates"
 UNMIXED = "symbols, items unmixed"
 NO_BLANK = "symbols, no blank"
 
@@ -51,7 +56,15 @@ PLANS: dict[str, dict[str, Any]] = {
 }
 # And its peers:
 PEERS: dict[str, tuple[Any, dict[str, Any]]] = {
-    PEM: (Pem, {"start": 16, "step": 12, "keep": 40}),
+    PEM: (Pem, {"start": 16, "step": 12, "keep": 400}),
+    "TreeHist": (TreeHist, {}),
+    "TreeHist, by bits": (  # as published
+        TreeHist,
+        {"start": 1, "step": 1, "threshold": 0.3, "final": 0.1, "keep": 1000},
+    ),
+    "Bitstogram": (Bitstogram, {}),
+    "expander, at best": (ExpanderBound, {}),
+    KNOWN: (Dictionary, {}),
 }
 METHODS = [*PLANS, *PEERS]
 
@@ -189,7 +202,8 @@ def _histogram(
     bits = body(setting.body, setting.k).bits
     if setting.method in PEERS:
         kind, options = PEERS[setting.method]
-        return bits, kind(setting.k, setting.epsilon, **options).draw(bits, counts, rng, empty)
+        public = bits if kind is Dictionary else setting.k
+        return bits, kind(public, setting.epsilon, **options).draw(bits, counts, rng, empty)
     options = {"hash_seed": number, "empty": setting.crowd, **PLANS[setting.method]}
     plan = Plan.choose(setting.clients, setting.k, setting.epsilon, **options)
     if setting.method == UNMIXED:

@@ -225,12 +225,29 @@ def split(
 def lookup(candidates: Seeds, keys: Seeds, held: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many clients hold each candidate: ``(C,)`` keys, of which ``(M,)`` are held by some.
 
-    >>> lookup(np.array([7, 5, 6]), np.array([5, 7, 5]), np.array([1, 2, 3]))
+    >>> lookup(np.uint64([7, 5, 6]), np.uint64([5, 7, 5]), np.array([1, 2, 3]))
     array([2, 4, 0])
     """
     known, place = np.unique(keys, return_inverse=True)
     if len(known) == 0:
         return np.zeros(len(candidates), dtype=np.int64)
     holders = np.bincount(place, held).astype(np.int64)
-    nearest = np.minimum(np.searchsorted(known, candidates), len(known) - 1)
-    return np.where(known[nearest] == candidates, holders[nearest], 0)
+    # Most candidates are held by nobody: their first 16 bits mostly tell.
+    starts = np.zeros(2**16, dtype=bool)
+    starts[known >> 48] = True
+    some = np.flatnonzero(starts[candidates >> 48])
+    nearest = np.minimum(np.searchsorted(known, candidates[some]), len(known) - 1)
+    found = np.zeros(len(candidates), dtype=np.int64)
+    found[some] = np.where(known[nearest] == candidates[some], holders[nearest], 0)
+    return found
+
+
+def largest(values: Reals, number: int) -> NDArray[np.intp]:
+    """Where the largest values are, largest first, of equals the first one.
+
+    >>> largest(np.array([1.0, 7.0, 3.0, 7.0]), 3)
+    array([1, 3, 2])
+    """
+    least = np.partition(values, -number)[-number] if number < len(values) else -np.inf
+    some = np.flatnonzero(values >= least)
+    return some[np.argsort(-values[some], kind="stable")[:number]]

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpcash.base.arrays import Bits, Reals, as_holds, as_items, bits_of
 from ldpcash.base.checks import fraction, whole_number
-from ldpcash.beyond.local_hashing import HashOracle, held_counts, keys_of, lookup, split
+from ldpcash.beyond.local_hashing import HashOracle, held_counts, keys_of, largest, lookup, split
 from ldpcash.histogram.collector import Entry
 from ldpcash.histogram.hashing import Seeds
 from ldpcash.histogram.packing import Packing
@@ -175,7 +175,7 @@ class Pem:
         for level, length in enumerate(self.lengths):
             candidates = extended(kept, length - kept.shape[1])
             counts, size = support(level, candidates)
-            best = np.argsort(-counts, kind="stable")[: self.keep]
+            best = largest(counts, self.keep)
             kept = candidates[best]
         return self.oracle.accept(kept, counts[best], size, len(candidates), self.fdr, packing)
 
@@ -186,6 +186,8 @@ def extended(prefixes: Bits, step: int) -> Bits:
     >>> extended(np.array([[1, 1], [0, 1]], dtype=np.uint8), 1).tolist()
     [[1, 1, 0], [1, 1, 1], [0, 1, 0], [0, 1, 1]]
     """
-    growth = bits_of(np.arange(2**step), step)
-    rows = np.repeat(prefixes, len(growth), axis=0)
-    return np.hstack([rows, np.tile(growth, (len(prefixes), 1))])
+    many, length = prefixes.shape
+    rows = np.empty((many, 2**step, length + step), dtype=np.uint8)
+    rows[:, :, :length] = prefixes[:, None]
+    rows[:, :, length:] = bits_of(np.arange(2**step), step)
+    return rows.reshape(-1, length + step)

@@ -120,5 +120,8 @@ class CashChannels(Channels):
     def variance(self, frequency: Reals, sums: NDArray[Any], clients: int) -> Reals:
         return np.full(np.shape(frequency), self.noise**2 / clients)
 
-    def p_value(self, estimate: Reals, others: Reals, sums: NDArray[Any], clients: int) -> Reals:
+    def p_value(self, estimate: Reals, heard: Reals, sums: NDArray[Any], clients: int) -> Reals:
         return np.asarray(ndtr(-np.asarray(estimate) * math.sqrt(clients) / self.noise))
+
+    def crowding(self, heard: Reals, clients: int) -> Reals:
+        return np.zeros_like(heard)

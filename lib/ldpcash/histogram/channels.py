@@ -104,7 +104,7 @@ class Channels(ABC):
     @abstractmethod
     def means(self, signals: Reals, channels: Counts) -> Reals:
         """What some of the channels say, ``(C, n)``: expected is the sum of f x over the items of
-        each, x = +-1, and 0 where the code's coordinate carries nothing."""
+        each, x = +-1, times how often a coordinate is heard; 0 where the code has nothing there."""
 
     @abstractmethod
     def estimates(self, signals: Reals, items: Bits, channel: Counts) -> Reals:
@@ -124,11 +124,15 @@ class Channels(ABC):
         """Variance of the estimate of a frequency from N reports, by their randomness alone."""
 
     @abstractmethod
-    def p_value(self, estimate: Reals, others: Reals, sums: NDArray[Any], clients: int) -> Reals:
+    def p_value(self, estimate: Reals, heard: Reals, sums: NDArray[Any], clients: int) -> Reals:
         """Probability of at least this estimate for an item that nobody holds.
 
-        ``others`` is the known frequency of other items in its channel, which add to its noise.
+        ``heard`` is what known items added to it before they were taken out.
         """
+
+    @abstractmethod
+    def crowding(self, heard: Reals, clients: int) -> Reals:
+        """Variance that known items add to an estimate to which they added ``heard``."""
 
     @property
     @abstractmethod

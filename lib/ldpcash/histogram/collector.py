@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpcash.base.store import DamagedError, write_whole
 from ldpcash.base.workers import Here
 from ldpcash.histogram import wire
-from ldpcash.histogram.packing import Packing
+from ldpcash.histogram.packing import NO_LETTER, Packing
 from ldpcash.histogram.plan import Plan
 from ldpcash.histogram.search import find_items
 from ldpcash.histogram.tickets import TicketArray, Tickets, genuine
@@ -134,9 +134,10 @@ class Collector:
     def receive(
         self, reports: Iterable[bytes | bytearray | memoryview] | bytes | bytearray | memoryview
     ) -> list[wire.ReportError]:
-        """Take in reports as bytes; those that cannot be used are counted in `rejected`.
+        """Take in reports as bytes, one or several; many in a row are a stream.
 
-        Returns an error for each of them, which says what is wrong with it. The others count.
+        Returns an error for each report that cannot be used, which says what is wrong with it. It
+        is counted in `rejected`; the others count.
         """
         if isinstance(reports, (bytes, bytearray, memoryview)):
             reports = [reports]
@@ -207,6 +208,8 @@ class Collector:
     def histogram(self, packing: Packing | None = None) -> list[Entry]:
         """The items that stand out, most frequent first.
 
+        Bits that are no string in the packing are left out: no honest client holds them.
+
         Args:
             packing: to turn items into strings: the plan's unless given; without one they stay rows
                 of bits.
@@ -227,6 +230,7 @@ class Collector:
         return [
             Entry(name, *map(float, numbers))
             for name, *numbers in zip(names, found.frequency, found.low, found.high, strict=True)
+            if packing is None or NO_LETTER not in name
         ]
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -274,13 +278,14 @@ class Collector:
         line, _, rest = content.partition(b"\n")
         head = json.loads(line)
         loaded = cls(Plan.from_json(head["plan"]), bytes.fromhex(head["key"]), head["first"])
-        issued = sum(count for _, count in head["runs"])
-        length = -(-issued // 8)
-        used = np.unpackbits(np.frombuffer(rest[:length], dtype=np.uint8), count=issued).tobytes()
+        length = len(rest) - loaded.sums.nbytes
+        used = np.unpackbits(np.frombuffer(rest[:length], dtype=np.uint8)).tobytes()
         start = 0
         for first, count in head["runs"]:
             loaded.tickets.runs[first] = bytearray(used[start : start + count])
             start += count
+        if -(-start // 8) != length:
+            raise ValueError(f"it has {length} bytes for {start} tickets")
         sums = np.frombuffer(rest[length:], dtype=loaded.sums.dtype.newbyteorder("<"))
         loaded.sums[...] = sums.reshape(loaded.sums.shape)
         loaded.clients = head["clients"]

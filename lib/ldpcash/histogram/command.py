@@ -28,6 +28,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, nullcontext, suppress
+from io import BufferedReader, BufferedWriter
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -39,11 +40,11 @@ from ldpcash.histogram.lines import alphabet_of, items_of, ticket_lines, tickets
 from ldpcash.histogram.mixing import MOST_BITS
 from ldpcash.histogram.packing import Packing
 from ldpcash.histogram.plan import Plan
+from ldpcash.histogram.streams import Line, parts
 from ldpcash.histogram.tickets import MOST_TICKETS
 
-_PIECE = 2**21  # bytes that are read or written at once
+_PIECE = 2**21  # bytes of reports that are written at once
 _TICKETS = 2**16  # that are printed at once
-_SECONDS_BETWEEN_UPDATES = 0.2  # of the line in a terminal
 _SEED_BITS = 53  # more would not survive a tool that reads numbers of JSON as floating point
 
 _REJECTED = {
@@ -70,12 +71,11 @@ def main(arguments: Sequence[str], version: str = "") -> int:
     0
     """
     try:
-        args = _parser(version).parse_args(arguments)
-        args.carry_out(args)
+        with suppress(SystemExit):  # after --help and --version
+            args = _parser(version).parse_args(arguments)
+            args.carry_out(args)
         sys.stdout.flush()
         code = 0
-    except SystemExit as stop:  # after --help and --version
-        code = int(stop.code or 0)
     except BrokenPipeError:  # whoever reads this has seen enough
         code = 141
     except KeyboardInterrupt as stop:
@@ -176,22 +176,18 @@ def _collect(args: argparse.Namespace) -> None:
     with _alone(args.state) as state:
         collector = Collector.load(state)
         clients, rejected = collector.clients, collector.rejected.copy()
-        line = _Line(collector.plan.report_size, 0 if 0 in sizes else sum(sizes))
+        line = Line(collector.plan.report_size, 0 if 0 in sizes else sum(sizes))
         saved = time.monotonic()
-
-        def seen(size: int) -> None:
-            nonlocal saved
-            line.more(size)
-            if time.monotonic() >= saved + between:
-                collector.save(state)
-                saved = time.monotonic()
-
         try:
             with Processes(workers) if workers > 1 else nullcontext() as pool:
                 for name in names:
                     with _input(name) as file:
-                        pieces = iter(lambda: file.read1(_PIECE), b"")
-                        collector.receive_stream(pieces, pool, seen)
+                        for part in parts(file, collector.plan.form, between):
+                            collector.receive_stream([part], pool)
+                            line.more(len(part))
+                            if time.monotonic() >= saved + between:
+                                collector.save(state)
+                                saved = time.monotonic()
             collector.save(state)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("; run it again with the same reports") from None
@@ -251,22 +247,16 @@ def _read_plan(path: str) -> Plan:
             raise ValueError(f"{path}: {error}") from None
 
 
-@contextmanager
-def _input(path: str) -> Iterator[Any]:
+def _input(path: str) -> BufferedReader:
     if path == "-":
-        yield sys.stdin.buffer
-    else:
-        with open(path, "rb") as file:
-            yield file
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    return open(path, "rb")
 
 
-@contextmanager
-def _output(path: str) -> Iterator[Any]:
-    if path == "-":
-        yield sys.stdout.buffer
-    else:
-        with open(path, "wb") as file:
-            yield file
+def _output(path: str) -> BufferedWriter:
+    if path == "-":  # not what Python has opened, which may be unbuffered and so write a part
+        return open(sys.stdout.fileno(), "wb", closefd=False)
+    return open(path, "wb")
 
 
 def _size(path: str) -> int:
@@ -315,34 +305,6 @@ def _print_state(collector: Collector) -> None:
     print(f"in the state: {collector.clients} reports, of {issued} tickets")
 
 
-class _Line:
-    """How far it is: a line on stderr, written over again and again, if that is a terminal."""
-
-    def __init__(self, each: int, total: int) -> None:
-        self.each = each  # bytes of a report
-        self.total = total  # bytes in all; 0 if nobody knows
-        self.done = 0
-        self.shown = sys.stderr.isatty()
-        self.start = self.next = time.monotonic()
-
-    def more(self, size: int) -> None:
-        self.done += size
-        now = time.monotonic()
-        if self.shown and now >= self.next:
-            self.next = now + _SECONDS_BETWEEN_UPDATES
-            of = f" of {self.total / 1e6:.0f}" if self.total else ""
-            rate = self.done / self.each / max(now - self.start, 1e-3)
-            self._write(f"{self.done / 1e6:.0f}{of} MB, {rate:,.0f} reports a second")
-
-    def close(self) -> None:
-        if self.shown:
-            self._write("")
-
-    def _write(self, line: str) -> None:
-        sys.stderr.write(f"\r\x1b[2K{line}")  # to the line's start, erase it
-        sys.stderr.flush()
-
-
 def _say(message: str) -> None:
     print(f"ldpcash: {message}", file=sys.stderr)
 
@@ -359,8 +321,8 @@ _ABOUT = """\
 Find what is frequent among the items of many clients, from one private report of each.
 
   ldpcash plan --clients 10000 --epsilon 2 --length 8 --alphabet A-Z > plan.json
-  ldpcash tickets state 10000 --plan plan.json > tickets   # server; keep the state secret
-  ldpcash report plan.json tickets < items > reports       # clients, each with its ticket
+  ldpcash tickets state 10000 --plan plan.json > tickets   # server; state is secret
+  ldpcash report plan.json tickets < items > reports       # clients, a ticket each
   ldpcash collect state reports                            # server
   ldpcash table state
 """
@@ -404,7 +366,9 @@ def _parser(version: str) -> argparse.ArgumentParser:
     more = "A plan is public: clients and server need the same. The rest of it is set by rule."
     of = command(_plan, "make the plan of a collection", more)
     number(of, "--clients", "how many, about", metavar="N", required=True)
-    number(of, "--epsilon", "privacy of a report: less says less", metavar="E", required=True)
+    number(
+        of, "--epsilon", "privacy of a report: the smaller, the more", metavar="E", required=True
+    )
     size = of.add_mutually_exclusive_group(required=True)
     number(size, "--bits", "bits of an item", metavar="K")
     number(size, "--length", "letters of the longest item; bytes, with --text", metavar="L")
@@ -418,7 +382,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
     text = "Prot needs less noise and fewer bytes (Prot)"
     of.add_argument("--protocol", choices=("Prot", "Cash"), default="Prot", help=text)
     number(of, "--delta", "of Cash (1e-4)", metavar="D")
-    number(of, "--fdr", "share of false items in a table that is aimed at", 0.05, metavar="S")
+    number(of, "--fdr", "share of false items in the table, at most, on average", 0.05, metavar="S")
     text = "public randomness, to be chosen by nobody; random unless given"
     number(of, "--hash-seed", text, metavar="NUMBER")
     output(of)
@@ -458,7 +422,7 @@ def _parser(version: str) -> argparse.ArgumentParser:
     of = command(_collect, "take reports into a state", more)
     of.add_argument("state", metavar="STATE", help="the server's file")
     of.add_argument("reports", metavar="REPORTS", nargs="*", help="files; stdin unless given")
-    number(of, "--workers", "processes that check reports", 1, metavar="W")
+    number(of, "--workers", "processes; several help if reports are large", 1, metavar="W")
     number(of, "--save-every", "and in the end", 10, metavar="SECONDS")
 
     more = "They have to be of one collection: see tickets --beside."

@@ -18,7 +18,7 @@ from ldpcash.base.checks import whole_number
 Seeds = NDArray[np.uint64]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio: SplitMix64's step
-_MAX_CHANNELS = 2**16
+_MOST_CHANNELS = 2**14  # numbers of channels are elements of a field: `ldpcash.codec.fields`
 
 
 class ChannelHash:
@@ -54,12 +54,12 @@ class ChannelHash:
 
 
 def check_count(count: int) -> int:
-    """K as an int, if it is a power of two and no more channels than a report can be about.
+    """K as an int, if it is a power of two and not too many.
 
     >>> check_count(64)
     64
     """
-    number = whole_number("count", count, 1, _MAX_CHANNELS)
+    number = whole_number("count", count, 1, _MOST_CHANNELS)
     if number & (number - 1):
         raise ValueError(f"count = {count!r}: channels need a power of two")
     return number

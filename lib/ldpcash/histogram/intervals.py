@@ -1,8 +1,9 @@
 """Intervals for items that were found, which is to say: for estimates that were large enough.
 
 An item is in the table because its estimate was high. Of all such estimates more are too high than
-too low, so the usual interval, estimate +- 1.96 standard errors, holds the truth too seldom near the
-threshold. Here an interval is made from the law of the estimate *given that the item was found*::
+too low, so the usual interval, estimate +- 1.96 standard errors, holds the truth too seldom near
+the threshold. Here an interval is made from the law of the estimate, *given that the item was
+found*::
 
     P(estimate = u | found) ~ normal density of u around f  *  P(found | estimate = u)
 
@@ -23,8 +24,8 @@ from scipy.special import ndtr
 
 from ldpcash.base.arrays import Reals
 
-_REACH = 9.0  # standard errors on each side that the law is summed over
-_STEPS = 20  # of the sum, a standard error
+_REACH = 9.0  # standard errors on each side that the law is summed over, as far as the bar
+_STEPS = 200  # of the sum, on each side
 _HALVINGS = 40
 
 
@@ -51,18 +52,17 @@ def conditional_interval(
     (array([0.0763, 0.2304]), array([0.1196, 0.2696]))
     """
     width = deviation(estimate)
-    places = np.arange(-_REACH * _STEPS, _REACH * _STEPS + 1) / _STEPS
-    u = estimate[:, None] + width[:, None] * places
-    inside = np.clip((u - bar[:, None]) / width[:, None] * _STEPS + 0.5, 0, 1)  # of each step
-    weight = inside * chance(u)
-    above = np.where(places > 0, 1.0, np.where(places == 0, 0.5, 0.0))
+    start = np.maximum(bar, estimate - _REACH * width)
+    below = _midpoints(start, estimate)
+    u = np.concatenate([below, _midpoints(estimate, estimate + _REACH * width)], axis=1)
+    weight = chance(u)
+    weight[:, :_STEPS] *= ((estimate - start) / (_REACH * width))[:, None]  # of shorter steps
 
     def share_above(frequency: Reals) -> Reals:
-        z = (u - frequency[:, None]) / deviation(frequency)[:, None]
-        exponent = -(z**2) / 2
-        exponent -= np.where(weight > 0, exponent, -np.inf).max(axis=1, keepdims=True)
-        law = np.where(weight > 0, np.exp(np.minimum(exponent, 0)) * weight, 0)
-        return np.asarray((law * above).sum(axis=1) / law.sum(axis=1))
+        exponent = -(((u - frequency[:, None]) / deviation(frequency)[:, None]) ** 2) / 2
+        exponent -= exponent.max(axis=1, keepdims=True)
+        law = np.exp(exponent) * weight
+        return np.asarray(law[:, _STEPS:].sum(axis=1) / law.sum(axis=1))
 
     def frequency_at(share: float) -> Reals:
         low, high = np.zeros_like(estimate), estimate + _REACH * width
@@ -73,6 +73,12 @@ def conditional_interval(
         return high
 
     return frequency_at(0.025), frequency_at(0.975)
+
+
+def _midpoints(start: Reals, end: Reals) -> Reals:
+    """Of equal steps between two ends, ``(R,)`` each: ``(R, steps)``."""
+    share = (np.arange(_STEPS) + 0.5) / _STEPS
+    return start[:, None] + (end - start)[:, None] * share
 
 
 def listing_chance(strength: Reals, k: int, list_size: int) -> Reals:

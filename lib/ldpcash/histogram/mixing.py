@@ -33,8 +33,8 @@ class Mixing:
     >>> mixing = Mixing(10, key=1)
     >>> mixed = mixing.mix([[0] * 10, [0] * 9 + [1]])
     >>> mixed
-    array([[0, 1, 1, 0, 1, 1, 1, 1, 1, 1],
-           [0, 1, 1, 1, 0, 0, 0, 1, 1, 0]], dtype=uint8)
+    array([[0, 1, 0, 1, 1, 1, 0, 1, 1, 0],
+           [0, 0, 0, 1, 0, 0, 1, 0, 0, 1]], dtype=uint8)
     >>> mixing.unmix(mixed)
     array([[0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
            [0, 0, 0, 0, 0, 0, 0, 0, 0, 1]], dtype=uint8)

@@ -116,8 +116,9 @@ class Plan:
         - Protocol: "Prot", which needs less noise than "Cash" and far fewer bytes.
         - Symbols: what brings the least noise (`SymbolResponse.best`) of those with at most ten
           bits, with a blank where many clients hold nothing.
-        - Code: the `symbol_code` for it. Lists of 32; of 8, which find nearly as much, where symbols
-          have more than six bits and paths are long.
+        - Code: the `symbol_code` for it.
+        - Lists of 32; of 8, which find nearly as much, where symbols have more than six bits and
+          paths are long.
         - K: the power of two from 2 / f up, f the smallest frequency that can be found, so that two
           such items seldom meet; from 64 to 256, and less if the server would have to keep more
           than 2**22 counts. Items that do meet are told apart by taking out the heavier.

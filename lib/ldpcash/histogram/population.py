@@ -149,7 +149,7 @@ def succinct_histogram(
     >>> for line in succinct_histogram(names, epsilon=2.0, seed=2, packing=packing):
     ...     print(f"{line.item} {line.frequency:.2f} [{line.low:.2f}, {line.high:.2f}]")
     ANNA 0.60 [0.58, 0.62]
-    BOB 0.32 [0.30, 0.33]
+    BOB 0.31 [0.29, 0.33]
     """
     seed = whole_number("seed", seed, 0)
     if isinstance(items, str):

@@ -65,8 +65,8 @@ class ProtChannels(Channels):
     >>> sums = prot.draw(items, channel, np.array([7000]), 10_000, rng)
     >>> signals = prot.signals(sums, 10_000)
     >>> y = prot.means(signals, np.arange(4))
-    >>> y[:, prot.live].mean(axis=1).round(1)  # 0 is sent as -1: three channels are empty
-    array([-0. ,  0. , -0.7, -0. ])
+    >>> y[:, prot.live].mean(axis=1).round(1) + 0.0  # 0 is sent as -1: three channels are empty
+    array([ 0. ,  0. , -0.7,  0. ])
     >>> prot.estimates(signals, items, channel).round(1)
     array([0.7])
     """
@@ -91,21 +91,27 @@ class ProtChannels(Channels):
         self.payload = np.dtype("u1" if self.largest < 256 else "<u2")
         self.shape = (self.count, self.symbols, self.views.count)
         self.coordinates = (self.symbols - 1) * self.views.count
-        self.apart = self.symbols <= self.count  # see above
+        self.apart = self.count == 1 or self.symbols <= self.count  # see above
         self.noise = self.response.noise(self.empty_share)
         levels = self.count.bit_length() - 1
-        field = max(levels, self.width, 1)
-        factor = np.arange(self.count)[:, None]
-        #: (K, K): what each number a masks symbols with in each channel
-        self.masks = multiply(factor, np.arange(self.count), field) & self.symbols - 1
         # (K, g): the bits of a that each sum of bits needs in each channel, from the masks of
         # single bits; then where that coefficient of the transform stands.
         sums = np.arange(self.symbols)
         touched = np.zeros((self.count, self.symbols), dtype=np.intp)
         for bit in range(levels):
-            mask = self.masks[:, 1 << bit, None]
-            touched |= (np.bitwise_count(mask & sums).astype(np.intp) & 1) << bit
+            mask = self._mask(np.arange(self.count), np.array(1 << bit))
+            touched |= (np.bitwise_count(mask[:, None] & sums).astype(np.intp) & 1) << bit
         self._place = touched * self.symbols + sums
+
+    def _mask(self, channel: Counts, a: Counts) -> Counts:
+        """What numbers a mask symbols with in channels: arrays that fit together."""
+        field = max(self.count.bit_length() - 1, self.response.width)
+        return multiply(channel, a, field) & self.symbols - 1
+
+    @cached_property
+    def masks(self) -> Counts:
+        """``(K, K)``: what each number a masks symbols with in each channel."""
+        return self._mask(np.arange(self.count)[:, None], np.arange(self.count))
 
     @cached_property
     def live(self) -> NDArray[np.bool_]:
@@ -128,9 +134,8 @@ class ProtChannels(Channels):
             values = self._values(items[present[some]])
             mine = (which >= some.start) & (which < some.stop)
             client, row = held[mine], which[mine] - some.start
-            symbols[client] = (
-                values[row, view[client]] ^ self.masks[channel[who[client]], a[client]]
-            )
+            mask = self._mask(channel[who[client]], a[client])
+            symbols[client] = values[row, view[client]] ^ mask
         return symbols
 
     def honest(self, sent: NDArray[Any]) -> NDArray[np.bool_]:
@@ -222,5 +227,8 @@ class ProtChannels(Channels):
     def variance(self, frequency: Reals, sums: NDArray[Any], clients: int) -> Reals:
         return self.response.variance(frequency, int(sums.sum()), clients)
 
-    def p_value(self, estimate: Reals, others: Reals, sums: NDArray[Any], clients: int) -> Reals:
-        return self.response.p_value(estimate, others, int(sums.sum()), clients)
+    def p_value(self, estimate: Reals, heard: Reals, sums: NDArray[Any], clients: int) -> Reals:
+        return self.response.p_value(estimate, heard, int(sums.sum()), clients)
+
+    def crowding(self, heard: Reals, clients: int) -> Reals:
+        return self.response.crowding(heard, clients)

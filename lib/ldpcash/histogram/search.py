@@ -16,7 +16,8 @@ brings a false item with a probability of at most max(fdr, 1/K).
 
 Taking out. A heavy item makes codewords close to its own look frequent, and hides lighter items of
 its channel. So of each channel only the likeliest candidate is accepted at a time; then its signal
-is subtracted, and the channel is searched again.
+is subtracted, and the channel is searched again. In the end all frequencies are fitted together,
+and what no longer stands out then was a shadow of others, and is given back.
 
 What is left. Items that are too light to be found still disturb those that are: their codewords
 agree with an item's more or less. How much of them there is, is seen in what is left of a channel
@@ -117,7 +118,8 @@ class _Search:
         self.channel_of = channel_of
         self.sums = sums
         self.clients = clients
-        self.signals = channels.signals(sums, clients)
+        self.all_signals = channels.signals(sums, clients)
+        self.signals = self.all_signals.copy()  # less those of the items that were accepted
         self.alone = float(channels.variance(np.zeros(1), sums, clients)[0])  # of a rare item
         self.items = np.empty((0, channels.code.k), dtype=np.uint8)
         self.place: Counts = np.empty(0, dtype=np.intp)  # channel of each
@@ -134,22 +136,33 @@ class _Search:
         left = np.maximum(self.channels.energy(self.signals) - noise, 0)
         return np.asarray(self.channels.alike * left)
 
+    def heard(self, items: Bits, place: Counts, estimate: Reals) -> Reals:
+        """What known items add to the estimates of others."""
+        return self.channels.estimates(self.all_signals, items, place) - estimate
+
+    def p_values(self, items: Bits, place: Counts, estimate: Reals, own: Reals) -> Reals:
+        """Of items, of whose estimates a part ``own`` was taken out already."""
+        # What an item adds to the mean square of its own channel does not disturb itself.
+        left = self.disturbance()[place] - self.channels.alike * (estimate - own) ** 2
+        steady = estimate / np.sqrt(1 + np.maximum(left, 0) / self.alone)
+        heard = self.heard(items, place, estimate)
+        return self.channels.p_value(steady, heard, self.sums, self.clients)
+
+    def passing(self, p: Reals, fdr: float) -> NDArray[np.bool_]:
+        """The step-up rule of Benjamini and Hochberg."""
+        ranked = np.sort(p)
+        passes = ranked <= fdr * np.arange(1, len(ranked) + 1) * 2.0**-self.channels.code.k
+        return np.asarray(p <= ranked[passes].max(initial=-1.0))
+
     def accept(self, pool: Bits, fdr: float) -> Counts:
         """Accept what stands out, one item a channel, and say which channels changed."""
-        channels = self.channels
         place = self.channel_of(pool)
-        estimate = channels.estimates(self.signals, pool, place)
-        known = np.bincount(self.place, self.frequency, channels.count)
-        # What an item adds to the mean square of its own channel does not disturb itself.
-        left = np.maximum(self.disturbance()[place] - channels.alike * estimate**2, 0)
-        steady = estimate / np.sqrt(1 + left / self.alone)
-        p = channels.p_value(steady, known[place], self.sums, self.clients)
+        estimate = self.channels.estimates(self.signals, pool, place)
+        p = self.p_values(pool, place, estimate, np.zeros(len(pool)))
         order = np.argsort(-estimate, kind="stable")  # p-values may be 0, and so alike
         chosen = order[np.sort(np.unique(place[order], return_index=True)[1])]
-        ranked = np.sort(np.concatenate([self.p, p[chosen]]))
-        passing = ranked <= fdr * np.arange(1, len(ranked) + 1) * 2.0**-channels.code.k
-        chosen = chosen[p[chosen] <= ranked[passing].max(initial=-1.0)]
-        channels.take_out(self.signals, pool[chosen], place[chosen], estimate[chosen])
+        chosen = chosen[self.passing(np.concatenate([p[chosen], self.p]), fdr)[: len(chosen)]]
+        self.channels.take_out(self.signals, pool[chosen], place[chosen], estimate[chosen])
         self.items = np.concatenate([self.items, pool[chosen]])
         self.place = np.concatenate([self.place, place[chosen]])
         self.frequency = np.concatenate([self.frequency, estimate[chosen]])
@@ -157,6 +170,20 @@ class _Search:
         changed = np.unique(place[chosen])
         self.fit(np.isin(self.place, changed))
         return changed
+
+    def prune(self, fdr: float) -> None:
+        """Give back what stood out only because of others that were not known then."""
+        while True:
+            self.fit(np.ones(len(self.items), dtype=np.bool_))
+            self.p = self.p_values(self.items, self.place, self.frequency, self.frequency)
+            stays = self.passing(self.p, fdr)
+            if stays.all():
+                return
+            gone = ~stays
+            back = -self.frequency[gone]
+            self.channels.take_out(self.signals, self.items[gone], self.place[gone], back)
+            self.items, self.place = self.items[stays], self.place[stays]
+            self.frequency, self.p = self.frequency[stays], self.p[stays]
 
     def fit(self, which: NDArray[np.bool_]) -> None:
         """Estimate these items again with all others out of their way, until nothing changes."""
@@ -170,10 +197,11 @@ class _Search:
 
     def result(self, fdr: float, list_size: int | None) -> Found:
         """Items in order, with intervals; None where it is not known how often items are listed."""
-        self.fit(np.ones(len(self.items), dtype=np.bool_))
+        self.prune(fdr)
         order = np.argsort(-self.frequency, kind="stable")
         items, frequency, place = self.items[order], self.frequency[order], self.place[order]
-        left = self.disturbance()[place]
+        heard = self.heard(items, place, frequency)
+        left = self.disturbance()[place] + self.channels.crowding(heard, self.clients)
         k = self.channels.code.k
         scale = np.sqrt(self.alone + left)
         bar = -ndtri(fdr * max(1, len(items)) * 2.0**-k) * scale

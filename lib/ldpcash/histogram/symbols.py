@@ -48,7 +48,7 @@ class SymbolResponse:
     (0.444, 0.851)
     >>> blank = SymbolResponse(2.0, 2, blank=True)
     >>> round(blank.noise(empty=0.0), 3), round(blank.noise(empty=1.0), 3)
-    (0.939, 0.61)
+    (0.983, 0.61)
     """
 
     def __init__(self, epsilon: float, width: int, blank: bool = False) -> None:
@@ -73,6 +73,7 @@ class SymbolResponse:
         self.any = any_symbol / WORDS  #: how often any symbol is sent instead
         self.any_empty = any_empty / WORDS  #: how often by a client that holds nothing
         self.match = self.true + self.any / g  #: how often the right symbol is sent
+        self._worth = g / (g - 1) / self.true  # of a match: so many clients
 
     @classmethod
     def best(
@@ -141,25 +142,33 @@ class SymbolResponse:
         scale = (clients * self.true * (g - 1)) ** 2
         return np.asarray((others * (g - 1) + held * own) / scale)
 
-    def p_value(self, estimate: Reals, others: Reals, answers: int, clients: int) -> Reals:
+    def p_value(self, estimate: Reals, heard: Reals, answers: int, clients: int) -> Reals:
         """Probability of at least this estimate for an item that nobody holds.
 
-        Answers that match such an item are binomial with 1/g. Those who hold another item of its
-        channel, a known fraction ``others``, match it with some probability up to that of the right
-        symbol, and their variance is taken to be the largest that this allows.
+        Answers that match such an item are binomial. Their mean is 1/g of all, and what known items
+        add where its symbols are theirs.
+
+        Args:
+            estimate: ``(R,)``, of the item's frequency, without what known items add.
+            heard: ``(R,)``, what they add: more or, where symbols differ, less than nothing.
+            answers, clients: how many there are.
 
         >>> response, estimate = SymbolResponse(2.0, 2), np.array([0.0, 0.7])
         >>> response.p_value(estimate, np.zeros(2), 10_000, 10_000).round(2)
-        array([0.51, 0.  ])
+        array([0.5, 0. ])
         """
-        g = self.symbols
-        held = np.clip(np.asarray(others) * clients / max(answers, 1), 0, 1)
-        match = min(0.5, self.match)
-        excess = max(1.0, g**2 * match * (1 - match) / (g - 1))
-        estimate = np.asarray(estimate) / np.sqrt(1 - held + held * excess)
-        matches = (answers + estimate * clients * self.true * (g - 1)) / g
-        matches = np.clip(matches, 1e-9, max(answers, 1))
-        return np.asarray(betainc(matches, answers - matches + 1, 1 / g))
+        each = clients / self._worth
+        expected = np.clip(answers / self.symbols + heard * each, 1e-9, max(answers - 1, 1))
+        matches = np.clip(expected + estimate * each, 1e-9, max(answers, 1))
+        return np.asarray(betainc(matches, answers - matches + 1, expected / max(answers, 1)))
+
+    def crowding(self, heard: Reals, clients: int) -> Reals:
+        """Variance that known items add to an estimate: as that of Poisson variables, at most.
+
+        >>> SymbolResponse(2.0, 2).crowding(np.array([-0.1, 0.0, 0.1]), 10_000).round(7)
+        array([0.00e+00, 0.00e+00, 2.17e-05])
+        """
+        return np.maximum(heard, 0) * self._worth / clients
 
 
 def symbol_code(k: int, width: int) -> PolarCode:
@@ -173,8 +182,8 @@ def symbol_code(k: int, width: int) -> PolarCode:
         k: bits of an item.
         width: b.
 
-    >>> symbol_code(40, 3), symbol_code(40, 12)
-    (PolarCode(2048, 40), PolarCode(32768, 40))
+    >>> [symbol_code(40, width).n for width in (3, 12)]
+    [2048, 32768]
     """
     whole_number("k", k, 1)
     own = _own_width(width)

@@ -11,6 +11,7 @@ other they are a stream.
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from collections import Counter
@@ -235,7 +236,8 @@ def _taken(data: bytes, starts: Counts, size: int) -> bytes:
 
 
 def _as_bytes(values: NDArray[Any]) -> Rows:
-    return np.ascontiguousarray(values).reshape(len(values), -1).view(np.uint8)
+    width = values.itemsize * math.prod(values.shape[1:])
+    return np.ascontiguousarray(values).view(np.uint8).reshape(len(values), width)
 
 
 def _checksums(rows: Rows) -> NDArray[np.uint32]:
