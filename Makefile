@@ -19,7 +19,7 @@ export IPYTHONDIR := $(CURDIR)/tools/ipython
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env figures smoke test verify site explorer lab bench refresh lock clean distclean
+.PHONY: help env figures smoke test verify site explorer coverage lab bench refresh lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ site: .venv/ready ## make a web site of the notebooks and the library, to be rea
 
 explorer: .venv/ready ## simulate again what the site's explorer shows
 	$(BIN)/python tools/site/explorer.py
+
+coverage: .venv/ready ## measure how often the histogram's intervals hold the truth
+	$(BIN)/python tools/coverage.py
 
 test: export LDPCASH_FIGURES := $(CURDIR)/build/test-figures
 test: .venv/ready ## lint, types, unit tests, and nbval: outputs and figures are recomputed
@@ -77,5 +80,5 @@ clean: ## remove build/ with all stored results, and caches, but not .venv and n
 distclean: clean ## remove .venv too
 	rm -rf .venv
 
-.venv/ready: requirements.lock tools/env.py
+.venv/ready: requirements.lock pyproject.toml tools/env.py
 	@$(MAKE_ENV)

@@ -196,18 +196,33 @@ def test_the_table_of_names():
         found = {
             (row["method"], float(row["epsilon"])): row
             for row in csv.DictReader(file)
-            if row["clients"] == "1000000"
+            if (row["body"], row["clients"]) == ("census", "1000000")
         }
-    table = re.findall(r"^\| (\d) \| (.*%.*) \|$", README, re.MULTILINE)
-    assert [int(epsilon) for epsilon, _ in table] == [1, 2, 4]
-    for epsilon, shown in table:
-        rows = [found[method, float(epsilon)] for method in ("symbols, soft", "PEM + OLH")]
-        cells = []
-        for row in rows:
-            cells.append(f"{int(row['top10']) / (10 * int(row['trials'])):.2f}")
-            cells.append(f"{100 * float(row['false_rate']):.1f} %")
-        ratio = float(rows[1]["frequency_error"]) / float(rows[0]["frequency_error"])
-        assert shown == " | ".join([*cells, f"{ratio:.1f}"])
+    table = README.partition("So many names")[2].partition("Up to")[0]
+    names = dict(re.findall(r"^\| (\D+?) \| ([\d. |]+) \|$", table, re.MULTILINE))
+    assert len(names) == 5
+    for name, shown in names.items():
+        method = "symbols" if name == "this" else name
+        rows = [found[method, epsilon] for epsilon in (1.0, 2.0, 4.0, 8.0)]
+        true = [(int(row["found"]) - int(row["false"])) / int(row["trials"]) for row in rows]
+        assert shown == " | ".join(f"{value:.1f}" for value in true)
+
+
+def test_the_coverage():
+    with (ROOT / "tools" / "coverage.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["body"] for row in rows} == {"english", "german"}
+    assert len(rows) == 48
+    found, false, covered = (
+        sum(int(row[name]) for row in rows) for name in ("found", "false", "covered")
+    )
+    told = re.search(r"Of ([\d,]+) words .*? frequency of ([\d.]+) %, and ([\d.]+) % were", TEXT)
+    rates = f"{100 * covered / (found - false):.1f}", f"{100 * false / found:.1f}"
+    assert told.groups() == (f"{found:,}", *rates)
+    for row in rows:  # no cell is clearly outside of what is asked for
+        if row["low"]:
+            assert float(row["low"]) < 0.97
+            assert float(row["high"]) > 0.93
 
 
 def test_the_table_of_smallest_frequencies():
@@ -233,7 +248,7 @@ def test_blank_in_the_place_of_cash(capsys):
     example = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[0]
     blank = re.search(r"With `(Blank\(.*?\))`", TEXT).group(1)
     example = example.replace("Cash(PolarCode.construct(64, 8), epsilon=2.0, delta=1e-4)", blank)
-    example = example.replace("ReportSum(64)", "ReportSum(256)").replace("< 700", "< 150")
+    example = example.replace("< 700", "< 150")
     exec("from ldpcash import Blank, hadamard_code\n" + example, {})
     assert capsys.readouterr().out.startswith("[1 0 1 1 0 0 1 0] 0.1")
 

@@ -52,10 +52,14 @@ def check_python(version, executable):
 
 
 def fingerprint():
-    """What the environment depends on: the lock, the Python, and the folder, which it refers to."""
+    """What the environment depends on: the lock, the Python, and the folder, which it refers to.
+
+    And what `pyproject.toml` says: the command line is installed by it.
+    """
     digest = hashlib.sha256((sys.version + ROOT).encode())
-    with open(LOCK, "rb") as file:
-        digest.update(file.read())
+    for path in (LOCK, os.path.join(ROOT, "pyproject.toml")):
+        with open(path, "rb") as file:
+            digest.update(file.read())
     return digest.hexdigest()
 
 

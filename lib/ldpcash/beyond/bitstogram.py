@@ -97,7 +97,13 @@ class Bitstogram:
         self.share = np.append(np.full(groups, (1 - self.final) / groups), self.final)
 
     def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator) -> BitReports:
-        """What each of N clients sends: ``(N, k)`` items, ``(N,)`` whether held."""
+        """What each of N clients sends: ``(N, k)`` items, ``(N,)`` whether held.
+
+        >>> peer, rng = Bitstogram(8, epsilon=2.0), np.random.default_rng(1)
+        >>> sent = peer.reports([[1] * 8] * 1000, [True] * 1000, rng)
+        >>> sent.values.shape, np.unique(sent.values)
+        ((1000,), array([0, 1, 2, 3, 4, 5, 6, 7], dtype=uint16))
+        """
         items = as_items(bits, self.k)
         held = as_holds(holds, len(items))
         groups = rng.choice(len(self.share), len(items), p=self.share)

@@ -119,7 +119,15 @@ class Dictionary:
         return float(-ndtri(level)) * self.noise / math.sqrt(whole_number("clients", clients, 1))
 
     def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator) -> DictionaryReports:
-        """What each of N clients sends: ``(N, k)`` items, ``(N,)`` whether held."""
+        """What each of N clients sends: ``(N, k)`` items, ``(N,)`` whether held.
+
+        >>> items, rng = np.eye(100, dtype=np.uint8), np.random.default_rng(1)
+        >>> for dictionary in Dictionary(items, 1.0), Dictionary(items, 2.0):
+        ...     sent = dictionary.reports(items[:3], [True, True, False], rng)
+        ...     dictionary.oracle, sent.values.shape
+        ('hashing', (3, 1))
+        ('subset', (3, 8))
+        """
         items = as_items(bits, self.k)
         held = as_holds(holds, len(items))
         keys, M = keys_of(items), len(self.bits)

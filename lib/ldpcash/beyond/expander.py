@@ -117,6 +117,10 @@ class ExpanderBound:
 
         The reports that fit the right symbol are drawn; those that fit each of all others are
         binomial, and if none has more, the symbol is the most frequent one, or one of them.
+
+        >>> bound, rng = ExpanderBound(40, epsilon=2.0), np.random.default_rng(1)
+        >>> bound.right([1000, 5000], 300_000, rng).round(3)
+        array([0., 1.])
         """
         fitting = self.oracle.draw(np.asarray(held), clients, rng)
         above = bdtrc(fitting, clients, 1 / self.oracle.values)  # one other has more

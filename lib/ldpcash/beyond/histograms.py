@@ -82,6 +82,9 @@ class Setting:
         clients: N.
         epsilon: the privacy of each client's report.
         crowd: the fraction of clients that hold nothing beside those of the body.
+
+    >>> Setting("symbols", "census", 40, clients=10**6, epsilon=2)
+    Setting(method='symbols', body='census', k=40, clients=1000000, epsilon=2.0, crowd=0.0)
     """
 
     method: str
@@ -127,8 +130,8 @@ class Score:
     >>> score = Score(Setting("symbols", "census", 40, 10**6, 2.0), trials=1, total=trial)
     >>> [round(x, 2) for x in score.recall(10)], [round(x, 2) for x in score.coverage]
     ([0.9, 0.55, 1.0], [0.8, 0.52, 0.96])
-    >>> score.false_rate, score.frequency_error
-    (0.0625, 0.0002)
+    >>> score.true, score.false_rate, score.frequency_error
+    (15, 0.0625, 0.0002)
     """
 
     setting: Setting

@@ -81,7 +81,11 @@ class HashOracle:
         self._scale = self.match - 1 / g
 
     def hash(self, seeds: Seeds, keys: Seeds) -> NDArray[np.intp]:
-        """One of g values: seeds and keys broadcast."""
+        """One of g values: seeds and keys broadcast.
+
+        >>> HashOracle(2.0).hash(np.uint64([0, 1, 2, 3]), np.uint64([7]))
+        array([0, 6, 5, 5])
+        """
         words = mix(seeds ^ keys)
         return ((words >> np.uint64(32)) * np.uint64(self.values) >> np.uint64(32)).astype(np.intp)
 
@@ -102,7 +106,14 @@ class HashOracle:
         return values.astype(np.uint16)
 
     def count(self, seeds: Seeds, sent: NDArray[np.uint16], keys: Seeds) -> Reals:
-        """How many of N reports fit each of C candidates: ``(C,)``."""
+        """How many of N reports fit each of C candidates: ``(C,)``.
+
+        >>> oracle, keys = HashOracle(2.0), np.uint64([7, 8])
+        >>> seeds = np.arange(1000, dtype=np.uint64)
+        >>> sent = oracle.hash(seeds, keys[0]).astype(np.uint16)  # all hold the first, none lies
+        >>> oracle.count(seeds, sent, keys)  # the second fits one report in eight, by chance
+        array([1000.,  123.])
+        """
         counts = np.zeros(len(keys))
         for part in batches(len(seeds), _BATCH_VALUES // max(1, len(keys))):
             hashed = self.hash(seeds[part, None], keys)
@@ -119,7 +130,11 @@ class HashOracle:
         return fitting + rng.binomial(clients - held, 1 / self.values)
 
     def frequency(self, counts: Reals, clients: int) -> Reals:
-        """Unbiased estimates of frequencies."""
+        """Unbiased estimates of frequencies.
+
+        >>> HashOracle(math.log(3), values=2).frequency(np.array([500, 600, 750]), 1000).round(2)
+        array([0. , 0.4, 1. ])
+        """
         return np.asarray((counts / clients - 1 / self.values) / self._scale)
 
     def accept(
@@ -140,6 +155,11 @@ class HashOracle:
             tested: how many candidates these are the best of.
             fdr: the false-discovery rate that is aimed at.
             packing: to turn items into strings.
+
+        >>> bits, counts = np.eye(2, dtype=np.uint8), np.array([4000.0, 1250.0])
+        >>> [entry] = HashOracle(2.0).accept(bits, counts, 10_000, tested=2, fdr=0.05)
+        >>> entry.item, round(entry.frequency, 2)
+        (array([1, 0], dtype=uint8), 0.71)
         """
         if clients == 0:
             raise ValueError("the last group has no client: there is nothing to count")

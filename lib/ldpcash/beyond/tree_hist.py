@@ -93,7 +93,13 @@ class CountSketch:
         self._seeds = stream.integers(0, 2**64, self.hashes, dtype=np.uint64)
 
     def reports(self, keys: Seeds, held: NDArray[np.bool_], rng: Generator) -> SketchReports:
-        """What clients send: ``(N,)`` keys, and whether they hold one."""
+        """What clients send: ``(N,)`` keys, and whether they hold one.
+
+        >>> keys, rng = np.arange(100, dtype=np.uint64), np.random.default_rng(1)
+        >>> sent = CountSketch(2.0).reports(keys, keys < 50, rng)
+        >>> sent.rows.shape, np.unique(sent.signs)
+        ((100,), array([-1,  1], dtype=int8))
+        """
         rows = rng.integers(0, self.hashes, len(keys))
         places = rng.integers(0, self.width, len(keys))
         cells, negative = self._hash(self._seeds[rows], keys)
@@ -102,7 +108,13 @@ class CountSketch:
         return SketchReports(rows, places, plus_or_minus(true != flipped))
 
     def estimate(self, sent: SketchReports, keys: Seeds) -> Reals:
-        """Frequencies of candidates: ``(C,)`` keys to ``(C,)``, unbiased."""
+        """Frequencies of candidates: ``(C,)`` keys to ``(C,)``, unbiased.
+
+        >>> sketch, rng, keys = CountSketch(2.0), np.random.default_rng(1), np.uint64([7, 8])
+        >>> sent = sketch.reports(np.repeat(keys, [7000, 3000]), np.full(10_000, True), rng)
+        >>> sketch.estimate(sent, keys).round(1)
+        array([0.7, 0.3])
+        """
         t, m, clients = self.hashes, self.width, len(sent.rows)
         if clients == 0:
             raise ValueError("the group has no client: there is nothing to count")
@@ -121,7 +133,11 @@ class CountSketch:
         return found * self.scale
 
     def deviation(self, clients: int) -> float:
-        """Standard deviation of an estimate for an item that few hold, without collisions."""
+        """Standard deviation of an estimate for an item that few hold, without collisions.
+
+        >>> round(CountSketch(2.0).deviation(10**6), 5)
+        0.00131
+        """
         return self.noise / math.sqrt(clients)
 
     def _hash(self, seeds: Seeds, keys: Seeds) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
@@ -204,7 +220,13 @@ class TreeHist:
         return self.threshold * self.sketches[0].noise / math.sqrt(mine)
 
     def reports(self, bits: ArrayLike, holds: ArrayLike, rng: Generator) -> TreeReports:
-        """What each of N clients sends: ``(N, k)`` items, ``(N,)`` whether held."""
+        """What each of N clients sends: ``(N, k)`` items, ``(N,)`` whether held.
+
+        >>> tree, rng = TreeHist(40, epsilon=2.0), np.random.default_rng(1)
+        >>> sent = tree.reports([[1] * 40] * 1000, [True] * 1000, rng)
+        >>> np.unique(sent.groups), sent.sketch.signs.shape  # four levels, and the final count
+        (array([0, 1, 2, 3, 4]), (1000,))
+        """
         items = as_items(bits, self.k)
         held = as_holds(holds, len(items))
         groups = rng.choice(len(self.share), len(items), p=self.share)

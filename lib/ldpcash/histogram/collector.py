@@ -138,6 +138,12 @@ class Collector:
 
         Returns an error for each report that cannot be used, which says what is wrong with it. It
         is counted in `rejected`; the others count.
+
+        >>> here = Collector(Plan.choose(10_000, 8, 2.0))
+        >>> tickets = here.issue(1)
+        >>> report = here.plan.to_bytes(tickets, here.plan.reports([[1] * 8], [True], tickets))
+        >>> [error.reason for error in here.receive([report, b"noise", report])], here.clients
+        (['foreign', 'replay'], 1)
         """
         if isinstance(reports, (bytes, bytearray, memoryview)):
             reports = [reports]
@@ -261,7 +267,14 @@ class Collector:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Collector:
-        """The collector that was kept in a file; a `DamagedError` if that is not what was kept."""
+        """The collector that was kept in a file; a `DamagedError` if that is not what was kept.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Collector(Plan.choose(10_000, 8, 2.0), first=3).save(Path(folder, "state"))
+        ...     Collector.load(Path(folder, "state")).issue(2)["number"]
+        array([3, 4], dtype=uint32)
+        """
         stored = Path(path).read_bytes()
         if not stored.startswith(_STATE):
             raise DamagedError(f"{Path(path).name} is not a collector's state of this version")

@@ -172,7 +172,12 @@ class Plan:
         return self.channels.code.k
 
     def decoder(self) -> SCLDecoder | SymbolDecoder:
-        """The list decoder for the plan's code."""
+        """The list decoder for the plan's code.
+
+        >>> decoder = Plan.choose(10_000, 8, 2.0).decoder()
+        >>> type(decoder).__name__, decoder.list_size
+        ('SymbolDecoder', 32)
+        """
         symbols = symbol_width(self.channels.code) > 1
         return (SymbolDecoder if symbols else SCLDecoder)(self.channels.code, self.list_size)
 
@@ -216,7 +221,12 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """The plan that `to_json` made this text of."""
+        """The plan that `to_json` made this text of.
+
+        >>> text = Plan.choose(10_000, 8, 2.0, fdr=0.01).to_json()
+        >>> Plan.from_json(text).fdr
+        0.01
+        """
         try:
             stored = json.loads(text)
             public, server = stored["public"], stored["server"]
@@ -237,7 +247,12 @@ class Plan:
 
     @property
     def form(self) -> wire.Format:
-        """What reports look like as bytes."""
+        """What reports look like as bytes.
+
+        >>> plan = Plan.choose(10_000, 8, 2.0)
+        >>> plan.form.fingerprint == plan.fingerprint, plan.form.payload
+        (True, dtype('uint8'))
+        """
         return wire.Format(self.fingerprint, self.channels.payload)
 
     def reports(

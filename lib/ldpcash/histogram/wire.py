@@ -61,7 +61,11 @@ class Format(NamedTuple):
 
     @property
     def head(self) -> bytes:
-        """What every report begins with."""
+        """What every report begins with.
+
+        >>> Format(7, np.dtype("u1")).head.hex(" ")
+        '6c 68 02 07 00 00 00'
+        """
         return _HEAD.pack(_MAGIC, _VERSION, self.fingerprint)
 
     @property

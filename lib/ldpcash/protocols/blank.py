@@ -145,6 +145,12 @@ class Blank(Protocol):
         """Whether each report, ``(N, n)``, has at most the norm of the loudest message.
 
         What travels is a message, of which a server can see that it is one.
+
+        >>> from ldpcash.codec.hadamard import hadamard_code
+        >>> blank = Blank(hadamard_code(4), epsilon=3.0)
+        >>> sent = blank.reports([[1, 0, 1, 1]] * 2, [True] * 2, np.random.default_rng(1))
+        >>> blank.honest(sent * [[1], [2]])  # the second client counts itself twice
+        array([ True, False])
         """
         loudest = self._scale * np.sqrt(np.square(self._heard[:, 1:]).sum(axis=1).max())
         with np.errstate(over="ignore", invalid="ignore"):  # cheats send what they like
