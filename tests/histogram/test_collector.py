@@ -585,9 +585,13 @@ class TestState:
         changes = {
             "plan": [None, "{}", Plan.choose(100, 9, 1.0).to_json()],
             "key": [None, "00", "key", 16 * "zz"],
-            "first": [-1, None, "0"],
+            "first": [-1, None, "0", 5],
             "runs": [None, 7, [7], [[0, 22222]], [[0]], [[0, None]], [[0, 10**30]], []],
+            "clients": [-5, 1.5, "50", None],
+            "rejected": [None, 7, {"replay": -1}, {"replay": "many"}],
         }
+        [[start, count]] = head["runs"]
+        changes["runs"] += [[[start, count - 3], [start, 3]], [[start + 0.5, count]]]
         for name, values in changes.items():
             missing = {key: value for key, value in head.items() if key != name}
             for changed in [missing, *({**head, name: value} for value in values)]:

@@ -545,7 +545,7 @@ WRONG = {
     "plan --clients 9.5 --epsilon 1 --bits 8": r"clients = 9\.5: needs a whole number from 1",
     "plan --clients 9 --epsilon 1 --bits 0": "k = 0: needs a whole number from 1 to 1000",
     "plan --clients 9 --epsilon 1 --bits 8 --empty 2": "empty = 2: needs a number from 0 to 1",
-    "plan --clients 9 --epsilon 1 --bits 8 --fdr 1": "fdr = 1: needs a number between 0 and 1",
+    "plan --clients 9 --epsilon 1 --bits 8 --fdr 1": "fdr = 1: needs a number from 1e-06 to 0.5",
     "plan --clients 9 --epsilon 1 --bits 8 --delta 0.1": r"delta = 0\.1: Prot is private .*",
     "plan --clients 9 --epsilon 1 --bits 8 --cut": "--length and --cut are about text: .*",
     "plan --clients 9 --epsilon 1 --length 8": "--length and --cut are about text: .*",

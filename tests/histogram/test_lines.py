@@ -44,6 +44,8 @@ def test_text():
     assert holds.tolist() == [True, False, True, True]
     marked, _ = items_of(plan, ["\ufeffZoë".encode()])  # as some editors begin a file
     assert packing.unpack(marked) == ["Zoë"]
+    bits, holds = items_of(plan, [b"\xef\xbb\xbf", b"", b"Zo"])
+    assert holds.tolist() == [False, False, True]
 
 
 def test_bits():

@@ -215,7 +215,8 @@ class TestTravelling:
 
     @pytest.mark.parametrize(
         "text",
-        ["", "{}", "[]", "null", "7", '{"public": {}, "server": {}}', "not json"],
+        ["", "{}", "[]", "null", "7", '{"public": {}, "server": {}}', "not json", "[" * 100_000],
+        ids=range(8),
     )
     def test_what_is_no_plan(self, text):
         with pytest.raises(ValueError, match=r"^text is not a plan, as `Plan.to_json` writes it"):
@@ -230,6 +231,16 @@ class TestTravelling:
         more = {**whole, "server": {**whole["server"], "groups": 3}}
         with pytest.raises(ValueError, match=r"^text is not a plan"):
             Plan.from_json(json.dumps(more))
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("protocol", "Foo"), ("blank", "yes"), ("blank", None), ("more", 1)],
+    )
+    def test_what_would_be_understood_as_something_else(self, name, value):
+        whole = json.loads(PUBLIC[0].to_json())
+        whole["public"][name] = value
+        with pytest.raises(ValueError, match=r"^(text is not a plan|protocol = |blank = )"):
+            Plan.from_json(json.dumps(whole))
 
     def test_a_wrong_number_in_it_is_named(self):
         text = PUBLIC[0].to_json().replace('"count": 8', '"count": 9')

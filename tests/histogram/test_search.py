@@ -99,6 +99,40 @@ def test_what_a_channel_hears_of_others_is_taken_out():
         assert abs(line.frequency - count / 200_000) < 2.55 * (line.high - line.low) / 2
 
 
+def test_items_too_light_to_be_found_bring_no_false_ones():
+    """Sixty of one frequency in one channel: words made of several of them look frequent."""
+    rng, false = np.random.default_rng(9), 0
+    for seed in range(6):
+        plan = Plan.choose(10**7, 40, 2.0, count=1, hash_seed=seed)
+        items = rng.integers(0, 2, (60, 40), dtype=np.uint8)
+        found = draw_collector(plan, items, [10**7 // 60] * 60, rng, 40).histogram()
+        held = {row.tobytes() for row in items}
+        false += sum(line.item.tobytes() not in held for line in found)
+    assert false <= 1  # without the rule, four and more
+
+
+def test_nobody_answered():
+    plan = Plan.choose(100, 8, 40.0, empty=0.9)
+    assert plan.channels.blank
+    nothing = np.empty((0, 8), dtype=np.uint8), np.empty(0, dtype=int)
+    assert draw_collector(plan, *nothing, np.random.default_rng(1), 5).histogram() == []
+
+
+@pytest.mark.parametrize("options", [{}, {"width": 1, "decision": "hard"}, {"protocol": "Cash"}])
+def test_a_frequency_is_in_its_own_interval(options):
+    """Also of what just cleared the bar, with a rule that lets much in."""
+    plan = Plan.choose(2000, 4, 1.0, fdr=0.5, **options)
+    rng, items = np.random.default_rng(2), np.eye(4, dtype=np.uint8)
+    lines = [
+        line
+        for _ in range(40)
+        for line in draw_collector(plan, items, [300, 200, 100, 50], rng, 1350).histogram()
+    ]
+    assert lines
+    assert all(line.frequency > 0 for line in lines)
+    assert all(line.low <= line.frequency <= line.high for line in lines)
+
+
 def test_nothing_is_accepted_twice():
     plan = Plan.choose(50_000, 20, 4.0, count=2)
     rng = np.random.default_rng(8)

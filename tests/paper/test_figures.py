@@ -79,10 +79,10 @@ def test_a_failed_write_keeps_the_old_file(folder, monkeypatch):
     figures.save_figure(draw(), "fig9_test", {"x": [1]}, CLAIM)
     before = (folder / "fig9_test.svg").read_bytes()
 
-    def full_disk(self, content):
+    def full_disk(self, target):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_bytes", full_disk)
+    monkeypatch.setattr("pathlib.Path.replace", full_disk)
     with pytest.raises(OSError, match="No space left"):
         figures.save_figure(plt.figure(), "fig9_test", {"x": [2]}, CLAIM)
     assert (folder / "fig9_test.svg").read_bytes() == before

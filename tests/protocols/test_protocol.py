@@ -181,14 +181,35 @@ class TestHonest:
     def test_a_checked_sum_takes_no_unchecked_one(self):
         total = ReportSum(Cash(PAPER, 1.0))
         for other, message in [
-            (ReportSum(64), "other = a sum checked for NoneType: this one is for Cash"),
-            (ReportSum(Prot(PAPER, 1.0)), "other = a sum checked for Prot: this one is for Cash"),
+            (ReportSum(64), "other = a sum of reports of any protocol: this one is of Cash"),
+            (
+                ReportSum(Prot(PAPER, 1.0)),
+                r"other = a sum of reports of Prot\(.*: this one is",
+            ),
+            (ReportSum(Cash(PAPER, 2.0)), r"other = .*epsilon=2.0.*: this one is of .*epsilon=1.0"),
             (ReportSum(2), "n = 2: only sums of the same length"),
         ]:
             with pytest.raises(ValueError, match=f"^{message}"):
                 total + other
         with pytest.raises(ValueError, match="reports has shape"):
             total.add(np.zeros(63))
+
+    @pytest.mark.parametrize(
+        "protocol", [Cash(PAPER, 2.0), Prot(PAPER, 2.0), Blank(hadamard_code(8), 2.0)], ids=repr
+    )
+    def test_single_precision_is_as_honest(self, protocol):
+        """Of 3,000 reports of Cash, two or more are refused with 5e-6, and with this seed none."""
+        total = ReportSum(protocol)
+        total.add(honest_reports(protocol, 3000, 1).astype(np.float32))
+        assert (total.count, total.rejected) == (3000, 0)
+
+    def test_sums_are_of_real_numbers_and_with_sums(self):
+        total = ReportSum(Prot(PAPER, 1.0))
+        with pytest.raises(ValueError, match=r"^reports has type complex128"):
+            total.add(np.zeros((1, 64), complex))
+        with pytest.raises(TypeError):
+            total + 3
+        assert (total + ReportSum(Prot(PAPER, 1.0))).count == 0
 
     def test_other_protocols_check_that_reports_are_finite(self):
         total = ReportSum(SubsetSelection(hadamard_code(4), 1.0))

@@ -18,7 +18,7 @@ from ldpcash.histogram.channels import Channels
 from ldpcash.histogram.hashing import Seeds
 from ldpcash.privacy.calibration import gaussian_sigma
 from ldpcash.privacy.discrete import discrete_gaussian
-from ldpcash.privacy.grid import Grid, safe_grid
+from ldpcash.privacy.grid import safe_grid
 from ldpcash.protocols.normals import normals
 
 
@@ -56,17 +56,13 @@ class CashChannels(Channels):
         # as codewords can be.
         apart = math.sqrt(2) if self.count > 1 else 1.0
         self.noise = gaussian_sigma(self.epsilon, self.delta, max(code.sensitivity, apart))
+        #: where reports lie, as those of `Cash` do; two channels make 2 n coordinates differ
+        spread = 2 * code.n if self.count > 1 else code.n
+        self.grid = safe_grid(self.epsilon, self.delta, self.noise, code.n, code.max_weight, spread)
 
     @property
     def live(self) -> NDArray[np.bool_]:
         return np.ones(self.code.n, dtype=np.bool_)
-
-    @cached_property
-    def grid(self) -> Grid:
-        """Where reports lie, as those of `Cash` do; two channels make 2 n coordinates differ."""
-        n, weight = self.code.n, self.code.max_weight
-        apart = 2 * n if self.count > 1 else n
-        return safe_grid(self.epsilon, self.delta, self.noise, n, weight, apart)
 
     @cached_property
     def limit(self) -> float:

@@ -24,13 +24,14 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldpcash.base.checks import whole_number
 from ldpcash.base.store import DamagedError, write_whole
 from ldpcash.base.workers import Here
 from ldpcash.histogram import wire
 from ldpcash.histogram.packing import NO_LETTER, Packing
 from ldpcash.histogram.plan import Plan
 from ldpcash.histogram.search import find_items
-from ldpcash.histogram.tickets import TicketArray, Tickets, genuine
+from ldpcash.histogram.tickets import MOST_TICKETS, TicketArray, Tickets, genuine
 
 _STATE = b"ldpcash collector 2\n"
 _AT_ONCE = 8  # blocks of a stream that wait for workers
@@ -283,7 +284,7 @@ class Collector:
             raise DamagedError(f"{Path(path).name} is damaged")
         try:
             return cls._restored(content)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise DamagedError(f"{Path(path).name} is no collector's state: {error}") from error
 
     @classmethod
@@ -293,16 +294,22 @@ class Collector:
         loaded = cls(Plan.from_json(head["plan"]), bytes.fromhex(head["key"]), head["first"])
         length = len(rest) - loaded.sums.nbytes
         used = np.unpackbits(np.frombuffer(rest[:length], dtype=np.uint8)).tobytes()
-        start = 0
+        start, after, runs = 0, 0, {}
         for first, count in head["runs"]:
-            loaded.tickets.runs[first] = bytearray(used[start : start + count])
+            first = whole_number("first", first, after, MOST_TICKETS)
+            after = first + whole_number("count", count, 0, MOST_TICKETS - first)
+            runs[first] = bytearray(used[start : start + count])
             start += count
+        if loaded.tickets.first not in runs:
+            raise ValueError(f"first = {loaded.tickets.first}: is in none of its runs")
+        loaded.tickets.runs = runs
         if -(-start // 8) != length:
             raise ValueError(f"it has {length} bytes for {start} tickets")
         sums = np.frombuffer(rest[length:], dtype=loaded.sums.dtype.newbyteorder("<"))
         loaded.sums[...] = sums.reshape(loaded.sums.shape)
-        loaded.clients = head["clients"]
-        loaded.rejected = Counter(head["rejected"])
+        loaded.clients = whole_number("clients", head["clients"], 0)
+        for reason, count in head["rejected"].items():
+            loaded.rejected[str(reason)] = whole_number("rejected", count, 0)
         return loaded
 
 

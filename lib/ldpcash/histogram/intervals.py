@@ -8,7 +8,8 @@ found*::
     P(estimate = u | found) ~ normal density of u around f  *  P(found | estimate = u)
 
 Its ends are the frequencies f at which what was seen, or more, has 2.5 % and 97.5 % of that law. So
-each item's interval covers its frequency with 95 %, given that the item was found, whatever f is.
+each item's interval covers its frequency with 95 %, given that the item was found, whatever f is,
+as far as the law is known: that items too light to be found are like noise (see `search`).
 
 P(found | u) is 0 below the threshold. Above it an item is found if the decoder lists it, which is
 a matter of how strongly it was received.

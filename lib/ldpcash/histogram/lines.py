@@ -46,6 +46,8 @@ def items_of(plan: Plan, lines: Sequence[bytes]) -> tuple[Bits, NDArray[np.bool_
     (array([[0, 1, 1, 0],
            [0, 0, 0, 0]], dtype=uint8), array([ True, False]))
     """
+    # Some editors put a mark at the beginning, which is no letter.
+    lines = [line.removeprefix(b"\xef\xbb\xbf") if not i else line for i, line in enumerate(lines)]
     holds = np.array([bool(line) for line in lines], dtype=np.bool_)
     return _packed(plan, lines) if plan.packing else _raw(plan.k, lines), holds
 
@@ -76,7 +78,7 @@ def _packed(plan: Plan, lines: Sequence[bytes]) -> Bits:
 def _text_of(line: bytes) -> str | None:
     """The text of a line, None if it is none. Python's own error, which has the line, ends here."""
     try:
-        return line.decode("utf-8-sig")  # some editors put a mark at the beginning
+        return line.decode()
     except UnicodeDecodeError:
         return None
 

@@ -19,7 +19,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from ldpcash.base.checks import fraction, one_of, real_number, whole_number
+from ldpcash.base.checks import one_of, real_number, whole_number
 from ldpcash.codec.hadamard import symbol_width
 from ldpcash.codec.polar import PolarCode
 from ldpcash.codec.scl import SCLDecoder
@@ -36,6 +36,9 @@ from ldpcash.histogram.symbols import SymbolResponse, symbol_code, widest
 
 _MOST_CELLS = 2**22  # counts that a server keeps, where the rule for K has a choice
 _WIDEST = 10  # of symbols by rule: 12 take the server six times as long, for a tenth less noise
+
+
+_LEAST_FDR, _MOST_FDR = 1e-6, 0.5  # below, 2**-1000 of it is 0; above, hardly anything is asked
 
 
 class Cost(NamedTuple):
@@ -83,7 +86,7 @@ class Plan:
         checked = {
             "hash_seed": whole_number("hash_seed", self.hash_seed, 0),
             "list_size": whole_number("list_size", self.list_size, 1),
-            "fdr": fraction("fdr", self.fdr),
+            "fdr": real_number("fdr", self.fdr, _LEAST_FDR, _MOST_FDR),
         }
         for name, value in checked.items():  # plain numbers, whatever kind was given
             object.__setattr__(self, name, value)
@@ -160,7 +163,8 @@ class Plan:
             return ProtChannels(code, epsilon, number, response.width, response.blank, empty)
 
         if count is None:
-            bar = threshold(k, fraction("fdr", options.get("fdr", 0.05)))
+            fdr = real_number("fdr", options.get("fdr", 0.05), _LEAST_FDR, _MOST_FDR)
+            bar = threshold(k, fdr)
             smallest = bar * build(2).noise / math.sqrt(clients)
             most = min(8, max(4, int(math.log2(_MOST_CELLS / code.n))))
             count = 2 ** min(most, max(6, math.ceil(math.log2(2 / smallest))))
@@ -230,6 +234,8 @@ class Plan:
         try:
             stored = json.loads(text)
             public, server = stored["public"], stored["server"]
+            one_of("protocol", public["protocol"], ("Cash", "Prot"))
+            one_of("blank", public["blank"], (False, True))
             code, packing = public["code"], public["packing"]
             dynamic = {int(index): sources for index, sources in code["dynamic"].items()}
             polar = PolarCode(code["n"], code["info"], dynamic)
@@ -241,8 +247,11 @@ class Plan:
                 width, blank = public["width"], public["blank"]
                 channels = ProtChannels(polar, epsilon, count, width, blank, public["empty"])
             packed = None if packing is None else Packing.from_dict(packing)
-            return cls(channels, public["hash_seed"], packing=packed, **server)
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            plan = cls(channels, public["hash_seed"], packing=packed, **server)
+            if json.loads(plan.to_json()) != stored:  # what it says is not what was understood
+                raise KeyError("it has other entries, or values of another kind")
+            return plan
+        except (KeyError, TypeError, AttributeError, RecursionError, json.JSONDecodeError) as error:
             raise ValueError(f"text is not a plan, as `Plan.to_json` writes it: {error}") from error
 
     @property

@@ -22,7 +22,11 @@ and what no longer stands out then was a shadow of others, and is given back.
 What is left. Items that are too light to be found still disturb those that are: their codewords
 agree with an item's more or less. How much of them there is, is seen in what is left of a channel
 in the end: its mean square is above that of noise by the sum of their f^2. That goes into p-values
-and intervals.
+and intervals, as if it were noise. Where it is more than noise that is not true: codewords agree in
+whole blocks, so the largest of 2**k correlations is larger than that of noise, and a decoder is led
+astray by items as heavy as the one it is to find. So what is light beside all that is left in its
+channel is given back too. Thousands of items of about one frequency, just too light to be found,
+still are beyond this search: of those of them that are found some intervals fail.
 """
 
 from __future__ import annotations
@@ -42,6 +46,7 @@ from ldpcash.histogram.intervals import conditional_interval, listing_chance
 
 _BATCH_VALUES = 2**22  # numbers that are decoded at once
 _MOST_FITS = 50  # rounds of fitting all frequencies together, of which a few are enough
+_CROWD = 8  # times an item's f^2: more than that in its channel may not be unexplained
 
 
 class Found(NamedTuple):
@@ -88,6 +93,8 @@ def find_items(
     """
     top = max(1, int(fdr * channels.count))
     search = _Search(channels, channel_of, sums, clients)
+    if not search.alone > 0:  # nobody answered
+        return Found(np.empty((0, channels.code.k), np.uint8), *np.empty((3, 0)))
     pool = np.empty((0, channels.code.k), dtype=np.uint8)
     stale = np.arange(channels.count)
     again = not channels.apart  # each channel hears a little of all others, until it is taken out
@@ -176,7 +183,9 @@ class _Search:
         while True:
             self.fit(np.ones(len(self.items), dtype=np.bool_))
             self.p = self.p_values(self.items, self.place, self.frequency, self.frequency)
-            stays = self.passing(self.p, fdr)
+            left = self.disturbance()[self.place] / self.channels.alike  # sum of f^2 not explained
+            clear = (self.frequency > 0) & (left <= _CROWD * self.frequency**2)
+            stays = self.passing(self.p, fdr) & clear
             if stays.all():
                 return
             gone = ~stays
@@ -215,4 +224,5 @@ class _Search:
             return listing_chance(u / scale[:, None], k, list_size)
 
         low, high = conditional_interval(frequency, deviation, np.minimum(bar, frequency), chance)
-        return Found(items, frequency, low, high)
+        # What just cleared the bar may be below it, interval and all; the estimate is shown inside.
+        return Found(items, frequency, np.minimum(low, frequency), np.maximum(high, frequency))

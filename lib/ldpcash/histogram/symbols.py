@@ -53,6 +53,8 @@ class SymbolResponse:
 
     def __init__(self, epsilon: float, width: int, blank: bool = False) -> None:
         self.epsilon = positive("epsilon", epsilon)
+        if self.epsilon < LEAST_EPSILON:
+            raise ValueError(f"epsilon = {epsilon!r}: needs at least {LEAST_EPSILON:.2g}")
         self.width = whole_number("width", width, 1, MOST_WIDTH)
         self.blank = bool(blank)
         self.symbols = g = 2**self.width

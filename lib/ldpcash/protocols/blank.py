@@ -154,7 +154,7 @@ class Blank(Protocol):
         """
         loudest = self._scale * np.sqrt(np.square(self._heard[:, 1:]).sum(axis=1).max())
         with np.errstate(over="ignore", invalid="ignore"):  # cheats send what they like
-            return np.asarray(np.linalg.norm(reports, axis=1) <= loudest * (1 + 1e-9))
+            return np.asarray(np.linalg.norm(reports, axis=1) <= loudest * (1 + 1e-6))
 
     def mean_reports(
         self, bits: ArrayLike, frequency: float, clients: int, rng: Generator

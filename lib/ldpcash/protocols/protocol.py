@@ -72,7 +72,10 @@ class ReportSum:
 
     def add(self, reports: ArrayLike) -> None:
         """Take in reports, ``(..., n)``."""
-        array = np.asarray(reports, dtype=np.float64)
+        given = np.asarray(reports)
+        if given.dtype.kind == "c":
+            raise ValueError(f"reports has type {given.dtype}: needs real numbers")
+        array = given.astype(np.float64, copy=False)
         if array.ndim == 0 or array.shape[-1] != self.total.size:
             raise ValueError(
                 f"reports has shape {array.shape}: the last dimension must be {self.total.size}"
@@ -88,14 +91,16 @@ class ReportSum:
         self.count += len(array)
 
     def __add__(self, other: ReportSum) -> ReportSum:
+        if not isinstance(other, ReportSum):
+            return NotImplemented
         if other.total.size != self.total.size:
             raise ValueError(
                 f"n = {other.total.size}: only sums of the same length, {self.total.size},"
                 " can be added"
             )
-        mine, others = (type(one.protocol).__name__ for one in (self, other))
+        mine, others = (_kind(one.protocol) for one in (self, other))
         if mine != others:
-            raise ValueError(f"other = a sum checked for {others}: this one is for {mine}")
+            raise ValueError(f"other = a sum of reports of {others}: this one is of {mine}")
         both = ReportSum(self.protocol or self.total.size)
         both.total = self.total + other.total
         both.count = self.count + other.count
@@ -108,6 +113,19 @@ class ReportSum:
         if self.count == 0:
             raise ValueError("count = 0: the mean of no reports does not exist")
         return self.total / self.count
+
+
+def _kind(protocol: Protocol | None) -> str:
+    """What reports are of: a protocol and all its numbers, by which they differ."""
+    if protocol is None:
+        return "any protocol"
+    numbers = {
+        name: value
+        for name, value in vars(protocol).items()
+        if isinstance(value, (int, float, str)) and not name.startswith("_")
+    }
+    told = ", ".join(f"{name}={value!r}" for name, value in sorted(numbers.items()))
+    return f"{type(protocol).__name__}({protocol.code!r}, {told})"
 
 
 class Protocol(ABC):
