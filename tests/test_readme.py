@@ -198,7 +198,7 @@ def test_the_table_of_names():
             for row in csv.DictReader(file)
             if (row["body"], row["clients"]) == ("census", "1000000")
         }
-    table = README.partition("So many names")[2].partition("Up to")[0]
+    table = README.partition("how many true names")[2].partition("Up to")[0]
     names = dict(re.findall(r"^\| (\w\D+?) \| ([\d. |]+) \|$", table, re.MULTILINE))
     assert len(names) == 5
     for name, shown in names.items():

@@ -204,7 +204,7 @@ class TestPlan:
         assert (code, plan.to_json()) == (0, wanted.to_json())
         share = 100 * plan.smallest(4000)
         assert noted == (
-            f"ldpcash: an item that {share:.3g} % of 4000 clients hold is found every other time;"
+            f"ldpcash: an item that {share:.3g} % of 4000 clients hold is found half of the time;"
             f" a report has {plan.report_size} bytes\n"
         )
 

@@ -135,7 +135,7 @@ class Collector:
     def receive(
         self, reports: Iterable[bytes | bytearray | memoryview] | bytes | bytearray | memoryview
     ) -> list[wire.ReportError]:
-        """Take in reports as bytes, one or several; many in a row are a stream.
+        """Take in reports as bytes, one or several; for many in one piece call `receive_stream`.
 
         Returns an error for each report that cannot be used, which says what is wrong with it. It
         is counted in `rejected`; the others count.

@@ -110,7 +110,7 @@ def _plan(args: argparse.Namespace) -> None:
     with _output(args.output) as file:
         file.write(plan.to_json().encode() + b"\n")
     share = plan.smallest(clients)
-    told = f"an item that {100 * share:.3g} % of {clients} clients hold is found every other time"
+    told = f"an item that {100 * share:.3g} % of {clients} clients hold is found half of the time"
     if share >= 1:
         told = f"{clients} clients are too few for any item to be found"
     _say(f"{told}; a report has {plan.report_size} bytes")
@@ -389,7 +389,8 @@ def _parser(version: str) -> argparse.ArgumentParser:
 
     more = (
         "A client needs a ticket to report, and each counts once. The state is the server's file:"
-        " it holds a secret key and, later, sums of reports."
+        " it holds a secret key and, later, sums of reports. Without --plan and --beside, more"
+        " tickets of a state that exists."
     )
     of = command(_tickets, "issue tickets, one a line", more)
     of.add_argument("state", metavar="STATE", help="the server's file")
@@ -398,7 +399,10 @@ def _parser(version: str) -> argparse.ArgumentParser:
     new.add_argument("--plan", metavar="PLAN", help="make a new state, of a new collection")
     text = "make a new state, of the same collection as that one, for another server"
     new.add_argument("--beside", metavar="STATE", help=text)
-    text = "of the new state's tickets: two states must never come to issue the same numbers"
+    text = (
+        "of the new state's tickets, with room for all that the other one will ever issue, such as"
+        " 1000000: states that issued the same numbers cannot be merged"
+    )
     number(of, "--first", text, metavar="NUMBER")
     output(of)
 
@@ -409,13 +413,14 @@ def _parser(version: str) -> argparse.ArgumentParser:
     )
     of = command(_report, "make reports of items", more)
     of.add_argument("plan", metavar="PLAN", help="the plan")
-    of.add_argument("tickets", metavar="TICKETS", help="one for each item, at least")
+    of.add_argument("tickets", metavar="TICKETS", help="one for each item: the first ones are used")
     text = "one a line; stdin unless given"
     of.add_argument("items", metavar="ITEMS", nargs="?", default="-", help=text)
     output(of)
 
     more = (
-        "Reports that are of no use are counted and left out. If this was interrupted, run it again"
+        "What cannot be used is left out and counted; what is no report of this plan counts once,"
+        " however long it is. If this was interrupted, run it again"
         " with the same reports: those that were saved are not counted twice, but refused, as their"
         " tickets are used."
     )

@@ -72,6 +72,7 @@ def _packed(plan: Plan, lines: Sequence[bytes]) -> Bits:
         return plan.packing.pack(texts)
     except ValueError as error:  # which counts from 0
         told = re.sub(r"^strings\[(\d+)\]", lambda m: f"items, line {int(m[1]) + 1}:", str(error))
+        told = told.replace("(cut=True shortens)", "(a plan made with --cut shortens)")
         raise ValueError(told) from None
 
 

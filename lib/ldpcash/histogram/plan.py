@@ -69,7 +69,7 @@ class Plan:
     >>> plan = Plan.choose(clients=1_000_000, k=40, epsilon=2.0)
     >>> plan.channels.width, plan.channels.code.n, plan.channels.count
     (3, 2048, 256)
-    >>> round(plan.smallest(1_000_000), 4)  # a frequency that clears the threshold every other time
+    >>> round(plan.smallest(1_000_000), 4)  # a frequency that clears the threshold half of the time
     0.0063
     """
 
@@ -186,7 +186,7 @@ class Plan:
         return (SymbolDecoder if symbols else SCLDecoder)(self.channels.code, self.list_size)
 
     def smallest(self, clients: int) -> float:
-        """The frequency whose estimate clears the threshold every other time."""
+        """The frequency whose estimate clears the threshold half of the time."""
         return threshold(self.k, self.fdr) * self.channels.noise / math.sqrt(clients)
 
     @cached_property

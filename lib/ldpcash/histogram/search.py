@@ -225,4 +225,5 @@ class _Search:
 
         low, high = conditional_interval(frequency, deviation, np.minimum(bar, frequency), chance)
         # What just cleared the bar may be below it, interval and all; the estimate is shown inside.
-        return Found(items, frequency, np.minimum(low, frequency), np.maximum(high, frequency))
+        high = np.maximum(np.minimum(high, 1.0), frequency)
+        return Found(items, frequency, np.minimum(low, frequency), high)
