@@ -518,15 +518,19 @@ def general(lab: Lab) -> Finding:
     rng = np.random.default_rng(lab.seed)
     items = bits_of([23, 101, 200], 8)
     plan = Plan.choose(100_000, 8, 2.0, protocol="Cash")
-    lines = draw_collector(plan, items, [30_000, 20_000, 10_000], rng, empty=40_000).histogram()
-    found = [line.item.tolist() for line in lines]
-    right = found == items.tolist()
+    counts, collections, right, false = [30_000, 20_000, 10_000], 20, 0, 0
+    for _ in range(collections):
+        lines = draw_collector(plan, items, counts, rng, empty=40_000).histogram()
+        right += [line.item.tolist() for line in lines[:3]] == items.tolist()
+        false += len(lines) - 3
     measured = (
         "no construction is given; with the channels of Bassily and Smith, 100000 clients at"
-        f" epsilon = 2 and items of 30, 20 and 10 %: {len(found)} items found, "
-        + ("all three in order" if right else "not the right ones")
+        f" epsilon = 2 and items of 30, 20 and 10 %: all three in order in {right} of {collections}"
+        f" collections, with {false} false items in all"
     )
-    return Finding(measured, judge(False, "channels of Bassily and Smith", right))
+    # About one collection in seven has a false item, as is asked for; sixteen are one in 1e6.
+    extends = right == collections and false < 16
+    return Finding(measured, judge(False, "channels of Bassily and Smith", extends))
 
 
 def _estimates(lab: Lab) -> tuple[dict[str, list[Row]], str]:
