@@ -7,10 +7,14 @@ down a frame and a bit at a time. Here thousands of frames go through it togethe
                                          `llr`               `tree`, `list_search`
 
 It uses only elementwise steps in a fixed order, which round alike everywhere: the same input gives
-the same bits on every CPU, in every batch and with any number of threads.
+the same bits on every CPU, in every batch and with any number of threads. Where Numba is installed,
+long codes are walked by `compiled`, which decides the same, faster.
 """
 
 from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +27,11 @@ from ldpcash.codec.llr import WORKING_VALUES, Real, as_frames, keep_freed_memory
 from ldpcash.codec.polar import PolarCode, polar_transform
 from ldpcash.codec.tree import Parities, tree
 
+if TYPE_CHECKING:
+    from ldpcash.codec.compiled import Program
+
 _MAX_FRAMES = 2048  # more frames in a chunk gain nothing
+_SHORT, _FEW = 128, 16  # a code shorter than this, or with fewer bits, is fast enough in NumPy
 
 
 class SCLDecoder:
@@ -120,7 +128,24 @@ class SCLDecoder:
         while len(llr) > self._length:
             half = len(llr) // 2
             llr = llr[:half] + llr[half:]
+        if self._programs:
+            return self._programs[best_only].decide(llr, self._info)
         search = ListSearch(frames, self.list_size, self.exact, self._parities)
         found = search.decide(self._root, llr, np.zeros(frames, llr.dtype), best_only)
         u = polar_transform(np.array(found.bits))[self._info]
         return u.reshape(self.code.k, -1, frames).transpose(2, 1, 0)
+
+    @cached_property
+    def _programs(self) -> dict[bool, Program] | None:
+        """The compiled walks, for the best path and for all; None where NumPy is to do it.
+
+        Numba takes half a second to import, so that is left until a long code is decoded.
+        """
+        if self.exact or self.code.n < _SHORT or self.code.k < _FEW:
+            return None
+        from ldpcash.codec import compiled
+
+        if compiled.numba is None:
+            return None
+        arguments = self._root, self.list_size, self._parities
+        return {best: compiled.Program(*arguments, best) for best in (False, True)}
